@@ -1,13 +1,265 @@
 package manifest
 
-func (Append) kind() string  { return "append" }
-func (Compact) kind() string { return "compact" }
-func (Trim) kind() string    { return "trim" }
-func (Set) kind() string     { return "set" }
-func (Delete) kind() string  { return "delete" }
+import (
+	"fmt"
+	"slices"
+	"strings"
 
-func (e Append) apply(m *Manifest, c Change) error  { panic("not built") }
-func (e Compact) apply(m *Manifest, c Change) error { panic("not built") }
-func (e Trim) apply(m *Manifest, c Change) error    { panic("not built") }
-func (e Set) apply(m *Manifest, c Change) error     { panic("not built") }
-func (e Delete) apply(m *Manifest, c Change) error  { panic("not built") }
+	"github.com/ledgerfold/ledgerfold/segments"
+)
+
+// recentCommits is how many commit ids a manifest remembers. A committer that
+// slept through more versions than this, and whose slot was collected
+// meanwhile, is told ErrUnknown instead of the truth.
+const recentCommits = 100
+
+// Apply makes of base the version that c's edit describes. It is pure. Its
+// errors are ErrConflict and ErrFenced, which are about base; ErrTopicNotFound
+// where base is the end of the topic; and ErrInvariant, which is a fault of
+// the edit.
+func Apply(base *Manifest, c Change) (*Manifest, error) {
+	if base.Deleted {
+		return nil, fmt.Errorf("topic %q: %w", base.Name, ErrTopicNotFound)
+	}
+	if c.Job < base.MinJob || slices.Contains(base.Fenced, c.Job) {
+		return nil, fmt.Errorf("job %s: %w", c.Job, ErrFenced)
+	}
+	m := *base
+	m.Version++
+	m.Commit, m.Parent = c.Commit, base.Commit
+	m.Kind, m.Job = c.Edit.kind(), c.Job
+	if now := c.Now.UTC(); now.After(base.Time) {
+		m.Time = now
+	}
+	m.Recent = append(slices.Clone(base.Recent), c.Commit)
+	if drop := len(m.Recent) - recentCommits; drop > 0 {
+		m.Recent = m.Recent[drop:]
+	}
+	m.Originals = slices.Clone(base.Originals)
+	m.Compacted = slices.Clone(base.Compacted)
+	m.Producers = slices.Clone(base.Producers)
+	m.Sources = slices.Clone(base.Sources)
+	m.Report = nil
+	if err := c.Edit.apply(&m); err != nil {
+		return nil, fmt.Errorf("%s topic %q: %w", c.Edit.kind(), base.Name, err)
+	}
+	if err := m.check(); err != nil {
+		return nil, fmt.Errorf("%s topic %q: %w", c.Edit.kind(), base.Name, err)
+	}
+	return &m, nil
+}
+
+func conflict(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrConflict, fmt.Sprintf(format, args...))
+}
+
+func (Append) kind() string { return "append" }
+
+func (e Append) apply(m *Manifest) error {
+	if m.Last != e.After {
+		return conflict("its last entry is %s, not %s", m.Last, e.After)
+	}
+	if len(e.Segments) == 0 {
+		return fmt.Errorf("%w: an append without segments", ErrInvariant)
+	}
+	if e.MaxRead.Before(m.MaxRead) {
+		return fmt.Errorf("%w: max read position goes back from %s to %s", ErrInvariant, m.MaxRead, e.MaxRead)
+	}
+	m.Originals = append(m.Originals, e.Segments...)
+	m.Last = e.Segments[len(e.Segments)-1].Range.Through
+	m.MaxRead = e.MaxRead
+	m.Transactions = e.Transactions
+	m.Producers = slices.DeleteFunc(m.Producers, func(p Producer) bool { return p.Added < e.ProducerCutoff })
+	for _, p := range e.Producers {
+		if i, found := slices.BinarySearchFunc(m.Producers, p, compareProducers); found {
+			m.Producers[i] = p
+		} else {
+			m.Producers = slices.Insert(m.Producers, i, p)
+		}
+	}
+	if e.Source != nil {
+		i := slices.IndexFunc(m.Sources, func(s Source) bool { return s.Name == e.Source.Name })
+		if i < 0 {
+			m.Sources = append(m.Sources, *e.Source)
+		} else {
+			m.Sources[i] = *e.Source
+		}
+	}
+	return nil
+}
+
+func compareProducers(a, b Producer) int {
+	if c := strings.Compare(a.Name, b.Name); c != 0 {
+		return c
+	}
+	return int(a.Epoch) - int(b.Epoch)
+}
+
+func (Compact) kind() string { return "compact" }
+
+func (e Compact) apply(m *Manifest) error {
+	if m.Horizon != e.From {
+		return conflict("the horizon is %s, not %s", m.Horizon, e.From)
+	}
+	if e.To == e.From && len(e.Dead) == 0 {
+		return fmt.Errorf("%w: a compaction that changes nothing", ErrInvariant)
+	}
+	for _, object := range e.Inputs {
+		if !slices.ContainsFunc(m.Originals, func(s Segment) bool { return s.Object == object }) {
+			return conflict("original %s is gone", object)
+		}
+	}
+	for _, d := range e.Dead {
+		i := slices.IndexFunc(m.Compacted, func(s Segment) bool { return s.Object == d.Object })
+		if i < 0 {
+			return conflict("compacted segment %s is gone", d.Object)
+		}
+		s := &m.Compacted[i]
+		if !sameDead(s.Dead, d.Was) {
+			return conflict("the dead rows of %s have changed", d.Object)
+		}
+		if s.Dead != nil && d.Now.Rows < s.Dead.Rows {
+			return fmt.Errorf("%w: rows of %s come back", ErrInvariant, d.Object)
+		}
+		now := d.Now
+		s.Dead, s.LiveTombstones = &now, d.LiveTombstones
+	}
+	for _, s := range e.Outputs {
+		last := len(m.Compacted) - 1
+		if last >= 0 && s.Object == "" && m.Compacted[last].Object == "" {
+			// Nothing follows nothing: one segment without objects covers both.
+			m.Compacted[last].Range.Through = s.Range.Through
+			m.Compacted[last].Info.Ledgers = append(slices.Clone(m.Compacted[last].Info.Ledgers), s.Info.Ledgers...)
+			continue
+		}
+		m.Compacted = append(m.Compacted, s)
+	}
+	m.Horizon = e.To
+	report := e.Report
+	m.Report = &report
+	return nil
+}
+
+func sameDead(a, b *DeadRows) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+func (Trim) kind() string { return "trim" }
+
+func (e Trim) apply(m *Manifest) error {
+	switch {
+	case !e.Through.After(m.RetainedAfter):
+		return conflict("originals through %s are trimmed already", m.RetainedAfter)
+	case e.Through.After(m.Horizon):
+		return fmt.Errorf("%w: trim through %s, above the horizon %s", ErrInvariant, e.Through, m.Horizon)
+	case e.Through.Ledger >= m.Last.Ledger:
+		return fmt.Errorf("%w: trim through %s, in the last ledger", ErrInvariant, e.Through)
+	}
+	for i := range m.Originals {
+		for _, l := range m.Originals[i].Info.Ledgers {
+			if l.Ledger == e.Through.Ledger && l.Last > e.Through.Entry {
+				return fmt.Errorf("%w: trim through %s, in the midst of its ledger", ErrInvariant, e.Through)
+			}
+		}
+	}
+	m.RetainedAfter = e.Through
+	m.Originals = slices.DeleteFunc(m.Originals, func(s Segment) bool { return !s.Range.Through.After(e.Through) })
+	return nil
+}
+
+func (Set) kind() string { return "set" }
+
+func (e Set) apply(m *Manifest) error {
+	if m.Settings != e.Was {
+		return conflict("the settings have changed")
+	}
+	m.Settings = e.Now
+	return nil
+}
+
+func (Delete) kind() string { return "delete" }
+
+func (e Delete) apply(m *Manifest) error {
+	m.Deleted = true
+	return nil
+}
+
+// check holds m to what every version of every topic is. It runs on what Apply
+// makes and on what is read back.
+func (m *Manifest) check() error {
+	broken := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", ErrInvariant, fmt.Sprintf(format, args...))
+	}
+	for _, p := range []segments.Position{m.RetainedAfter, m.Horizon, m.MaxRead, m.Last} {
+		if p != p.EntryPosition() {
+			return broken("%s is no entry", p)
+		}
+	}
+	if m.RetainedAfter.After(m.Horizon) || m.Horizon.After(m.MaxRead) || m.MaxRead.After(m.Last) {
+		return broken("trimmed through %s, horizon %s, max read position %s, last position %s are out of order",
+			m.RetainedAfter, m.Horizon, m.MaxRead, m.Last)
+	}
+	if err := checkTiles(m.Originals); err != nil {
+		return broken("originals: %v", err)
+	}
+	if n := len(m.Originals); n > 0 {
+		if m.Originals[0].Range.After.After(m.RetainedAfter) || m.Originals[n-1].Range.Through != m.Last {
+			return broken("originals cover %s to %s, not %s to %s",
+				m.Originals[0].Range.After, m.Originals[n-1].Range.Through, m.RetainedAfter, m.Last)
+		}
+	} else if !m.Last.IsNone() {
+		return broken("no originals, but last position %s", m.Last)
+	}
+	if err := checkTiles(m.Compacted); err != nil {
+		return broken("compacted: %v", err)
+	}
+	if n := len(m.Compacted); n > 0 {
+		if !m.Compacted[0].Range.After.IsNone() || m.Compacted[n-1].Range.Through != m.Horizon {
+			return broken("compacted segments cover %s to %s, not the whole to the horizon %s",
+				m.Compacted[0].Range.After, m.Compacted[n-1].Range.Through, m.Horizon)
+		}
+	} else if !m.Horizon.IsNone() {
+		return broken("no compacted segments, but horizon %s", m.Horizon)
+	}
+	if !slices.IsSortedFunc(m.Producers, compareProducers) {
+		return broken("producers are out of order")
+	}
+	return nil
+}
+
+// checkTiles checks that each segment begins where the one before it ends, and
+// that each names objects of the right sort exactly if it has rows.
+func checkTiles(list []Segment) error {
+	for i := range list {
+		s := &list[i]
+		if s.Range.IsEmpty() {
+			return fmt.Errorf("%s is empty", s.Range)
+		}
+		if i > 0 && list[i-1].Range.Through != s.Range.After {
+			return fmt.Errorf("%s does not follow %s", s.Range, list[i-1].Range)
+		}
+		if rows := s.Info.Counts.Rows(); rows == 0 {
+			if s.Object != "" || s.Index != "" || s.Dead != nil {
+				return fmt.Errorf("%s has objects but no rows", s.Range)
+			}
+			continue
+		} else if s.Dead != nil && s.Dead.Rows > rows {
+			return fmt.Errorf("%s has %d rows and %d dead ones", s.Range, rows, s.Dead.Rows)
+		}
+		if err := checkObject(s.Object, "d/"); err != nil {
+			return err
+		}
+		if err := checkObject(s.Index, "x/"); err != nil {
+			return err
+		}
+		if s.Dead != nil {
+			if err := checkObject(s.Dead.Object, "b/"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

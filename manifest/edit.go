@@ -12,7 +12,7 @@ type Edit interface {
 	// kind is the word that manifests keep of the edit.
 	kind() string
 	// apply changes m, a copy of the base, or says why it cannot.
-	apply(m *Manifest, c Change) error
+	apply(m *Manifest) error
 }
 
 // Append adds original segments at the end of the topic. It was made from a

@@ -70,11 +70,11 @@ type Manifest struct {
 	Report *Report `json:"report,omitempty"`
 
 	// MinJob and Fenced name the jobs that may not commit any more: those
-	// below MinJob, and the listed ones. ExpiredThrough is the last version
-	// whose files are no longer kept for it.
-	MinJob         JobID   `json:"min_job,omitempty"`
-	Fenced         []JobID `json:"fenced,omitempty"`
-	ExpiredThrough Version `json:"expired_through,string"`
+	// below MinJob, and the listed ones. Versions below ExpiredBefore are no
+	// longer kept, but for tagged and pinned ones.
+	MinJob        JobID   `json:"min_job,omitempty"`
+	Fenced        []JobID `json:"fenced,omitempty"`
+	ExpiredBefore Version `json:"expired_before,string"`
 
 	// Deleted says that the topic is gone and takes no further edit.
 	Deleted bool `json:"deleted,omitempty"`
