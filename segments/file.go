@@ -2,6 +2,10 @@ package segments
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
 	"iter"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -34,98 +38,167 @@ type Block struct {
 }
 
 // File is one segment opened for reading. Every byte is checked against a
-// digest or checksum before Arrow sees it; bytes that do not match, or that do
+// digest or checksum before it is decoded; bytes that do not match, or that do
 // not decode, are a CorruptError that names Object. It is safe for concurrent
 // use and needs no closing.
-type File struct{}
+//
+// What vouches for what, from the manifest down:
+//
+//	Info.Index.HeadSHA256 -> head of the index -> CRC-32C of each block's
+//	    headers, of each block, of each page of entries, of the tombstones
+//	Info.SHA256 -> the segment as a whole, for Verify
+//
+// No Arrow footer or schema is ever read: the head knows where the blocks lie,
+// and the schema is always the same.
+type File struct {
+	object      string
+	data, index Source
+	info        Info
+	head        *head
+	blocks      []Block
+	inflater    *inflater
+}
 
 // Open reads the head of the key index, in one ranged read. object names the
 // segment in errors.
 func Open(ctx context.Context, object string, data, index Source, info Info) (*File, error) {
-	panic("not built")
+	f := &File{object: object, data: data, index: index, info: info, inflater: newInflater()}
+	if n := info.Index.HeadBytes; n <= 0 || n > info.Index.Bytes || n > maxHeadBytes {
+		return nil, f.corrupt(fmt.Errorf("key index head has %d of %d bytes", n, info.Index.Bytes))
+	}
+	head, err := fetch(ctx, index, extent{0, info.Index.HeadBytes})
+	if err != nil {
+		return nil, fmt.Errorf("open %s: key index head: %w", object, err)
+	}
+	if sum := sha256.Sum256(head.bytes); hex.EncodeToString(sum[:]) != info.Index.HeadSHA256 {
+		return nil, f.corrupt(fmt.Errorf("key index head has SHA-256 %x, want %s", sum, info.Index.HeadSHA256))
+	}
+	if f.head, err = parseHead(head.bytes, info); err != nil {
+		return nil, f.corrupt(fmt.Errorf("key index head: %w", err))
+	}
+	f.blocks = make([]Block, len(f.head.Blocks))
+	for i := range f.head.Blocks {
+		f.blocks[i] = f.head.Blocks[i].block()
+	}
+	return f, nil
+}
+
+// corrupt is err about the whole.
+func (f *File) corrupt(err error) error {
+	return &CorruptError{Object: f.object, Batch: -1, Err: err}
+}
+
+// corruptBlock is err about one block, and its column where err knows it.
+func corruptBlock(object string, block int, err error) error {
+	c := &CorruptError{Object: object, Batch: block, Err: err}
+	var column *columnError
+	if errors.As(err, &column) {
+		c.Column, c.Err = column.column, column.err
+	}
+	return c
 }
 
 // Info is what Open was given.
-func (f *File) Info() Info { panic("not built") }
+func (f *File) Info() Info { return f.info }
 
 // Blocks lists the record batches, in order. The slice is not to be changed.
-func (f *File) Blocks() []Block { panic("not built") }
+func (f *File) Blocks() []Block { return f.blocks }
 
 // Scan yields the rows of the blocks numbered in blocks, which go up, block by
 // block in order. Neighbours are fetched together, in ranged reads of at most
 // 8 MiB, or one block if that is larger.
 func (f *File) Scan(ctx context.Context, blocks []int, cols Columns) iter.Seq2[*Rows, error] {
-	panic("not built")
+	return func(yield func(*Rows, error) bool) {
+		for i, b := range blocks {
+			if b < 0 || b >= len(f.blocks) || i > 0 && b <= blocks[i-1] {
+				yield(nil, fmt.Errorf("scan %s: block %d is out of order, or not one of %d", f.object, b, len(f.blocks)))
+				return
+			}
+		}
+		for rest := blocks; len(rest) > 0; {
+			n, whole := reach(len(rest), func(i int) extent { return f.head.Blocks[rest[i]].extent(cols) }, fetchBytes)
+			bytes, err := fetch(ctx, f.data, whole)
+			if err != nil {
+				yield(nil, fmt.Errorf("scan %s: %w", f.object, err))
+				return
+			}
+			for _, b := range rest[:n] {
+				rows, err := f.decode(b, cols, bytes.at(f.head.Blocks[b].extent(cols)))
+				if err != nil {
+					yield(nil, corruptBlock(f.object, b, err))
+					return
+				}
+				if !yield(rows, nil) {
+					return
+				}
+			}
+			rest = rest[n:]
+		}
+	}
+}
+
+// decode makes rows of the bytes of block i.
+func (f *File) decode(i int, cols Columns, b []byte) (*Rows, error) {
+	block := &f.head.Blocks[i]
+	want, decoded := block.CRC, block.Decoded
+	if cols == Headers {
+		want, decoded = block.HeaderCRC, block.HeaderDecoded
+	}
+	if crc := crc32c(b); crc != want {
+		return nil, fmt.Errorf("its CRC-32C is %08x, want %08x", crc, want)
+	}
+	m, err := parseMessage(b)
+	if err != nil {
+		return nil, err
+	}
+	if m.metaBytes != block.Metadata || m.bodyBytes != block.Body {
+		return nil, fmt.Errorf("its metadata and body have %d and %d bytes, want %d and %d", m.metaBytes, m.bodyBytes, block.Metadata, block.Body)
+	}
+	rows, err := decodeBatch(m, b[m.metaBytes:], cols, f.inflater, budget(decoded*decodedShare))
+	if err != nil {
+		return nil, err
+	}
+	if rows.len != int(block.Rows) || rows.Position(0) != block.First || rows.Position(rows.len-1) != block.Last {
+		return nil, fmt.Errorf("it has %d rows, want %d from %s to %s", rows.len, block.Rows, block.First, block.Last)
+	}
+	rows.first = block.FirstRow
+	return rows, nil
 }
 
 // Gather yields the rows numbered in rows, whole, in order. Blocks without a
 // wanted row are not fetched.
 func (f *File) Gather(ctx context.Context, rows *roaring.Bitmap) iter.Seq2[Message, error] {
-	panic("not built")
+	return func(yield func(Message, error) bool) {
+		if rows.IsEmpty() {
+			return
+		}
+		if last := rows.Maximum(); int64(last) >= f.head.Rows {
+			yield(Message{}, fmt.Errorf("gather from %s: row %d is not one of %d", f.object, last, f.head.Rows))
+			return
+		}
+		// One pass over the wanted rows finds the blocks, a second one picks.
+		var blocks []int
+		wanted := rows.Iterator()
+		for i, b := range f.blocks {
+			wanted.AdvanceIfNeeded(b.FirstRow)
+			if !wanted.HasNext() {
+				break
+			}
+			if wanted.PeekNext()-b.FirstRow < b.Rows {
+				blocks = append(blocks, i)
+			}
+		}
+		wanted = rows.Iterator()
+		for batch, err := range f.Scan(ctx, blocks, All) {
+			if err != nil {
+				yield(Message{}, err)
+				return
+			}
+			for wanted.HasNext() && wanted.PeekNext()-batch.first < uint32(batch.len) {
+				if !yield(batch.Message(int(wanted.Next()-batch.first)), nil) {
+					return
+				}
+			}
+		}
+	}
 }
-
-// Verify reads the whole segment and checks it against Info's digest, then
-// decodes every batch.
-func (f *File) Verify(ctx context.Context) error { panic("not built") }
-
-// Tombstones is the set of rows that are tombstones. It costs one ranged read,
-// or none where the segment has none. The set is the caller's.
-func (f *File) Tombstones(ctx context.Context) (*roaring.Bitmap, error) { panic("not built") }
-
-// IndexEntry says that the key of a row has a digest.
-type IndexEntry struct {
-	Digest Digest
-	Row    uint32
-}
-
-// DigestRange is the digests from From through Through.
-type DigestRange struct {
-	From    Digest `json:"from"`
-	Through Digest `json:"through"`
-}
-
-// AllDigests is the range of every digest.
-func AllDigests() DigestRange { panic("not built") }
-
-// Entries yields the entries of the key index in r, in order of digest, then
-// row. All keyed messages and tombstones are in the index, whatever became of
-// their transactions; markers and keyless messages are not.
-func (f *File) Entries(ctx context.Context, r DigestRange) iter.Seq2[IndexEntry, error] {
-	panic("not built")
-}
-
-// Lookup is the rows whose key has digest d, going up, in at most one ranged
-// read where they lie in one page.
-func (f *File) Lookup(ctx context.Context, d Digest) ([]uint32, error) { panic("not built") }
-
-// Rows is the decoded rows of one block. It stays valid as long as it is
-// referenced; what its methods return shares its memory and is not to be
-// changed.
-type Rows struct{}
-
-// Len is the number of rows.
-func (r *Rows) Len() int { panic("not built") }
-
-// First is the number of the first row in its segment.
-func (r *Rows) First() uint32 { panic("not built") }
-
-// Position of row i, from 0. So for the other accessors.
-func (r *Rows) Position(i int) Position { panic("not built") }
-
-// Kind of row i.
-func (r *Rows) Kind(i int) Kind { panic("not built") }
-
-// Key of row i; nil for a keyless one.
-func (r *Rows) Key(i int) []byte { panic("not built") }
-
-// Txn is the transaction of row i.
-func (r *Rows) Txn(i int) Null[TxnID] { panic("not built") }
-
-// PublishTime of row i.
-func (r *Rows) PublishTime(i int) Millis { panic("not built") }
-
-// EventTime of row i.
-func (r *Rows) EventTime(i int) Null[Millis] { panic("not built") }
-
-// Message is row i; without Value and Properties where only Headers were read.
-func (r *Rows) Message(i int) Message { panic("not built") }

@@ -1,0 +1,136 @@
+package segments
+
+import (
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// sameRows fails unless got is want, null and empty told apart.
+func sameRows(t interface{ Fatalf(string, ...any) }, what string, got, want []Message) {
+	if len(got) != len(want) {
+		t.Fatalf("%s: got %d rows, want %d", what, len(got), len(want))
+	}
+	for i := range want {
+		if !reflect.DeepEqual(got[i], want[i]) {
+			t.Fatalf("%s: row %d:\n got %+v\nwant %+v", what, i, got[i], want[i])
+		}
+	}
+}
+
+// headersOf is rows without what a scan of headers leaves out.
+func headersOf(rows []Message) []Message {
+	rows = slices.Clone(rows)
+	for i := range rows {
+		rows[i].Value, rows[i].Properties = nil, nil
+	}
+	return rows
+}
+
+// indexOf is the key index that rows should have.
+func indexOf(rows []Message) []IndexEntry {
+	var entries []IndexEntry
+	for i, m := range rows {
+		if m.Key != nil {
+			entries = append(entries, IndexEntry{testHasher().Digest(m.Key), uint32(i)})
+		}
+	}
+	slices.SortFunc(entries, IndexEntry.compare)
+	return entries
+}
+
+// TestRowsComeBackAsTheyWere writes rows of every shape and reads them in
+// every way there is.
+func TestRowsComeBackAsTheyWere(t *testing.T) {
+	for seed := range uint64(12) {
+		for _, c := range compressions() {
+			rows := someRows(seed, 300)
+			rnd := rand.New(rand.NewPCG(seed, 2))
+			readsBack(t, store(t, WriterSettings{Topic: "t", Writer: "w", BatchBytes: rnd.Int64N(20000), Compression: c}, rows), rows, rnd)
+		}
+	}
+}
+
+// fataler is what *testing.T and *rapid.T have in common here.
+type fataler interface {
+	Fatalf(string, ...any)
+}
+
+// readsBack reads s in every way there is, and compares with rows.
+func readsBack(t *testing.T, s *stored, rows []Message, rnd *rand.Rand) {
+	t.Helper()
+	ctx := t.Context()
+	f := s.open(t)
+
+	whole, err := collect(f.Scan(ctx, blockNumbers(f), All))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameRows(t, "scan of all", messages(whole), rows)
+	headers, err := collect(f.Scan(ctx, blockNumbers(f), Headers))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameRows(t, "scan of headers", messages(headers), headersOf(rows))
+
+	var blocks []int
+	var want []Message
+	wanted := roaring.New()
+	var picked []Message
+	for i, b := range f.Blocks() {
+		if rnd.IntN(2) == 0 {
+			blocks = append(blocks, i)
+			want = append(want, rows[b.FirstRow:b.FirstRow+b.Rows]...)
+		}
+	}
+	for i := range rows {
+		if rnd.IntN(9) == 0 {
+			wanted.Add(uint32(i))
+			picked = append(picked, rows[i])
+		}
+	}
+	some, err := collect(f.Scan(ctx, blocks, All))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameRows(t, "scan of some blocks", messages(some), want)
+	gathered, err := collect(f.Gather(ctx, wanted))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameRows(t, "gather", gathered, picked)
+
+	index := indexOf(rows)
+	entries, err := collect(f.Entries(ctx, AllDigests()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(entries, index) {
+		t.Fatalf("index has %d entries, want %d", len(entries), len(index))
+	}
+	byDigest := map[Digest][]uint32{}
+	for _, e := range index {
+		byDigest[e.Digest] = append(byDigest[e.Digest], e.Row)
+	}
+	for _, d := range slices.SortedFunc(maps.Keys(byDigest), Digest.Compare) {
+		if got, err := f.Lookup(ctx, d); err != nil || !slices.Equal(got, byDigest[d]) {
+			t.Fatalf("lookup of %s: got %v, %v, want %v", d, got, err, byDigest[d])
+		}
+	}
+	if got, err := f.Lookup(ctx, testHasher().Digest([]byte("nobody's key"))); err != nil || len(got) != 0 {
+		t.Fatalf("lookup of a missing key: got %v, %v", got, err)
+	}
+	tombstones, err := f.Tombstones(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range rows {
+		if tombstones.Contains(uint32(i)) != (m.Kind == KindTombstone) {
+			t.Fatalf("row %d, of kind %d, is a tombstone: %v", i, m.Kind, tombstones.Contains(uint32(i)))
+		}
+	}
+}
