@@ -89,17 +89,20 @@ const (
 	partItems   = 1024 // a part has at most so many items
 )
 
-// encoder turns manifests into bytes. It reuses the parts that the parent
-// names, and collects those that are new.
-type encoder struct {
+// encoded is a manifest as bytes, with the parts that it names.
+type encoded struct {
+	body  []byte
+	refs  []partRef // all of them
+	parts []part    // those that are new, to be written before body
+
 	known map[string]partRef // by SHA-256
 	name  func(n int) string // key of the nth new part
-	parts []part
 }
 
-// encode gives the bytes of m. known are the parts of its parent.
-func encode(m *Manifest, known []partRef, name func(n int) string) (body []byte, parts []part, err error) {
-	e := &encoder{known: make(map[string]partRef), name: name}
+// encode gives the bytes of m. It reuses the parts in known, which are those
+// of m's parent.
+func encode(m *Manifest, known []partRef, name func(n int) string) (*encoded, error) {
+	e := &encoded{known: make(map[string]partRef, len(known)), name: name}
 	for _, ref := range known {
 		e.known[ref.SHA256] = ref
 	}
@@ -108,24 +111,22 @@ func encode(m *Manifest, known []partRef, name func(n int) string) (body []byte,
 		Manifest:      *m,
 	}
 	segmentID := func(s Segment) string { return s.Range.Through.String() + s.Object }
-	wire.OriginalList, err = split(e, m.Originals, segmentID)
-	if err == nil {
-		wire.CompactList, err = split(e, m.Compacted, segmentID)
+	var errs [3]error
+	wire.OriginalList, errs[0] = split(e, m.Originals, segmentID)
+	wire.CompactList, errs[1] = split(e, m.Compacted, segmentID)
+	wire.ProducerList, errs[2] = split(e, m.Producers, func(p Producer) string { return p.Name })
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		wire.ProducerList, err = split(e, m.Producers, func(p Producer) string { return p.Name })
+	var err error
+	e.body, err = json.Marshal(wire)
+	if err == nil && len(e.body) > maxManifestBytes {
+		err = fmt.Errorf("manifest of %d bytes, want at most %d", len(e.body), maxManifestBytes)
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	body, err = json.Marshal(wire)
-	if err == nil && len(body) > maxManifestBytes {
-		err = fmt.Errorf("manifest of %d bytes, want at most %d", len(body), maxManifestBytes)
-	}
-	return body, e.parts, err
+	return e, err
 }
 
-func split[T any](e *encoder, items []T, id func(T) string) (wireList[T], error) {
+func split[T any](e *encoded, items []T, id func(T) string) (wireList[T], error) {
 	list := wireList[T]{Items: items}
 	if len(items) <= inlineItems {
 		if items == nil {
@@ -152,6 +153,7 @@ func split[T any](e *encoder, items []T, id func(T) string) (wireList[T], error)
 			e.known[ref.SHA256] = ref
 		}
 		list.Parts = append(list.Parts, ref)
+		e.refs = append(e.refs, ref)
 		begin = i + 1
 	}
 	list.Items = items[begin:]

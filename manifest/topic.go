@@ -1,12 +1,14 @@
 package manifest
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
-	"iter"
+	"fmt"
+	"slices"
+	"sync"
 	"time"
-
-	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/ledgerfold/ledgerfold/objstore"
 	"github.com/ledgerfold/ledgerfold/segments"
@@ -42,7 +44,20 @@ var (
 )
 
 // Topic is a named log in a store. It is safe for concurrent use.
-type Topic struct{}
+type Topic struct {
+	store  objstore.Store
+	pause  Pause
+	slot   nameSlot
+	id     TopicID
+	hasher segments.Hasher
+
+	writerRequired compatibility // what writers must know, from the format object
+
+	mu    sync.Mutex
+	seen  Version           // a version that exists, to start listings from
+	parts map[string][]byte // bodies of manifest parts by object, checked
+	refs  map[CommitID][]partRef
+}
 
 // Pause waits before try number n (from 1) of a commit whose outcome is not
 // known yet, or that lost a race. It ends early with an error when ctx ends or
@@ -60,82 +75,155 @@ type NewTopic struct {
 }
 
 // Create makes a topic, whose first version is 0. A name that is taken is
-// ErrTopicExists.
+// ErrTopicExists. What a create that failed has left behind is a folder that
+// no name leads to.
 func Create(ctx context.Context, s objstore.Store, n NewTopic, pause Pause) (*Topic, error) {
-	panic("not built")
+	if err := CheckName(n.Name); err != nil {
+		return nil, err
+	}
+	slot, used, err := lastSlot(ctx, s, n.Name)
+	switch {
+	case err != nil:
+		return nil, err
+	case used && !slot.live():
+		slot = slot.next()
+	case used:
+		// Unless the topic was deleted, and whoever deleted it stopped half-way.
+		old, err := Open(ctx, s, n.Name, pause)
+		if err == nil {
+			_, err = old.Latest(ctx)
+		}
+		if !errors.Is(err, ErrTopicNotFound) {
+			return nil, errors.Join(fmt.Errorf("topic %q: %w", n.Name, ErrTopicExists), err)
+		}
+		if slot, used, err = lastSlot(ctx, s, n.Name); err != nil || slot.live() {
+			return nil, errors.Join(fmt.Errorf("topic %q: %w", n.Name, ErrTopicExists), err)
+		}
+		slot = slot.next()
+	}
+
+	t := &Topic{store: s, pause: pause, slot: slot, id: n.ID, hasher: segments.NewHasher(n.Secret)}
+	format, err := json.Marshal(wireFormat{
+		compatibility: compatibility{formatVersion, []string{}, []string{}},
+		Topic:         n.ID, Name: n.Name, Secret: n.Secret[:], Settings: n.Settings,
+	})
+	if err != nil {
+		return nil, err
+	}
+	first, err := encode(&Manifest{
+		Topic: n.ID, Name: n.Name, Commit: n.Commit, Kind: "create", Time: n.Now.UTC(),
+		Recent: []CommitID{n.Commit}, Settings: n.Settings,
+		Last: segments.None, MaxRead: segments.None, Horizon: segments.None, RetainedAfter: segments.None,
+	}, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	name, err := json.Marshal(wireName{formatVersion, n.Name, n.ID})
+	if err != nil {
+		return nil, err
+	}
+	// The name comes last: it leads to a topic that is whole.
+	for _, o := range []struct {
+		key  string
+		body []byte
+	}{{t.key("format"), format}, {t.versionKey(0), first.body}, {slot.key(), name}} {
+		same := func(got []byte) bool { return bytes.Equal(got, o.body) }
+		mine, err := claim(ctx, s, o.key, o.body, same, pause)
+		if err != nil {
+			return nil, fmt.Errorf("create topic %q: %w", n.Name, err)
+		}
+		if !mine {
+			return nil, fmt.Errorf("topic %q: %w", n.Name, ErrTopicExists)
+		}
+	}
+	return t, nil
 }
 
-// Open finds a topic by its name.
+// Open finds a topic by its name, at the cost of a LIST and two GETs.
 func Open(ctx context.Context, s objstore.Store, name string, pause Pause) (*Topic, error) {
-	panic("not built")
+	slot, id, err := findTopic(ctx, s, name)
+	if err != nil {
+		return nil, err
+	}
+	t := &Topic{store: s, pause: pause, slot: slot, id: id}
+	body, err := s.Get(ctx, t.key("format"), maxManifestBytes)
+	if err != nil {
+		return nil, fmt.Errorf("open topic %q: %w", name, err)
+	}
+	format, err := decodeFormat(body)
+	if err != nil {
+		return nil, fmt.Errorf("open topic %q: %s: %w", name, t.key("format"), err)
+	}
+	t.hasher = segments.NewHasher([segments.SecretBytes]byte(format.Secret))
+	t.writerRequired = format.compatibility
+	return t, nil
 }
 
-// Names yields the names of all topics, in bytewise order.
-func Names(ctx context.Context, s objstore.Store) iter.Seq2[string, error] { panic("not built") }
+// Name of the topic.
+func (t *Topic) Name() string { return t.slot.name }
 
-// Name and ID of the topic.
-func (t *Topic) Name() string { panic("not built") }
-func (t *Topic) ID() TopicID  { panic("not built") }
+// ID of the topic, the name of its folder in the store.
+func (t *Topic) ID() TopicID { return t.id }
 
 // Hasher makes the topic's key digests.
-func (t *Topic) Hasher() segments.Hasher { panic("not built") }
+func (t *Topic) Hasher() segments.Hasher { return t.hasher }
 
-// Latest is the newest version.
-func (t *Topic) Latest(ctx context.Context) (*Manifest, error) { panic("not built") }
-
-// At is version v, or ErrVersionNotFound.
-func (t *Topic) At(ctx context.Context, v Version) (*Manifest, error) { panic("not built") }
-
-// AsOf is the version that was the newest at the given time.
-func (t *Topic) AsOf(ctx context.Context, at time.Time) (*Manifest, error) { panic("not built") }
-
-// Versions yields the versions that can still be read, oldest first.
-func (t *Topic) Versions(ctx context.Context) iter.Seq2[*Manifest, error] { panic("not built") }
-
-// Change is one attempt to change a topic. Commit is its own; Job is the
-// folder its objects lie in.
-type Change struct {
-	Commit CommitID
-	Job    JobID
-	Now    time.Time
-	Edit   Edit
+// Delete ends the topic by a last version, takes its name away, and removes
+// its objects. Whoever writes to it at the same time gets ErrTopicNotFound,
+// never a success. A Delete that failed or was stopped can be called again.
+func (t *Topic) Delete(ctx context.Context, c Change) error {
+	c.Edit = Delete{}
+	if _, err := t.Commit(ctx, c); err != nil && !errors.Is(err, ErrTopicNotFound) {
+		return err
+	}
+	if err := t.dropName(ctx); err != nil {
+		return fmt.Errorf("delete topic %q: %w", t.Name(), err)
+	}
+	last, err := t.lastVersion(ctx)
+	if errors.Is(err, ErrTopicNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	// From here on the names of its versions are free again; the floor tells a
+	// writer that slept through this that what it wrote is no version.
+	if err := t.raise(ctx, last+1); err != nil {
+		return err
+	}
+	for _, folder := range []string{"d/", "x/", "b/", "p/", "j/", "pin/", "tag/", "m/"} {
+		for entry, err := range t.store.List(ctx, t.key(folder), "") {
+			if err == nil {
+				err = t.store.Delete(ctx, entry.Key)
+			}
+			if err != nil {
+				return fmt.Errorf("delete topic %q: %w", t.Name(), err)
+			}
+		}
+	}
+	return nil
 }
 
-// Commit makes the next version of the topic from its latest by c, rebasing
-// over whatever else was committed that does not conflict. It returns the
-// version that c made. Its errors are ErrConflict (nothing was committed, c's
-// objects may be deleted), ErrFenced (likewise), ErrUnknown (nothing may be
-// deleted), or the store's own from before anything was written.
-func (t *Topic) Commit(ctx context.Context, c Change) (*Manifest, error) { panic("not built") }
-
-// Put writes an object of the topic, below its folder: d/<job>/..., x/<job>/...
-// or b/<job>/.... An object that is there already is an error: names are made
-// to be new.
-func (t *Topic) Put(ctx context.Context, key string, body objstore.Body) error { panic("not built") }
-
-// Discard deletes objects that were put for a change that was not committed.
-func (t *Topic) Discard(ctx context.Context, keys []string) error { panic("not built") }
-
-// OpenSegment opens a segment that has rows. An object that is gone is
-// ErrMissing.
-func (t *Topic) OpenSegment(ctx context.Context, s *Segment) (*segments.File, error) {
-	panic("not built")
+// dropName ends the topic's hold on its name.
+func (t *Topic) dropName(ctx context.Context) error {
+	body, err := json.Marshal(wireName{formatVersion, t.Name(), t.id})
+	if err != nil {
+		return err
+	}
+	_, err = claim(ctx, t.store, t.slot.next().key(), body, func([]byte) bool { return true }, t.pause)
+	return err
 }
 
-// DeadRows reads the dead rows of a segment; the set is empty if it has none,
-// and the caller's.
-func (t *Topic) DeadRows(ctx context.Context, s *Segment) (*roaring.Bitmap, error) {
-	panic("not built")
+// key is the place in the store of a key of the topic.
+func (t *Topic) key(key string) string { return string(t.id) + "/" + key }
+
+// checkWriter refuses a topic that this program may read but not write.
+func (t *Topic) checkWriter() error {
+	if err := t.writerRequired.check(t.writerRequired.WriterRequired); err != nil {
+		return fmt.Errorf("write topic %q: %w", t.Name(), err)
+	}
+	return nil
 }
 
-// Delete ends the topic and removes its objects. Its name can be used again.
-func (t *Topic) Delete(ctx context.Context, c Change) error { panic("not built") }
-
-// Tag names version v for good: it is kept until the tag goes. A name that is
-// taken is ErrTagExists unless move is set.
-func (t *Topic) Tag(ctx context.Context, name string, v Version, move bool) error {
-	panic("not built")
-}
-
-// Tagged is the version that a tag names.
-func (t *Topic) Tagged(ctx context.Context, name string) (Version, error) { panic("not built") }
+// contains reports whether the version or one of its last ancestors is c's.
+func (m *Manifest) contains(c CommitID) bool { return slices.Contains(m.Recent, c) }

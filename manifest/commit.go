@@ -1,0 +1,177 @@
+package manifest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ledgerfold/ledgerfold/objstore"
+)
+
+// Change is one attempt to change a topic. Commit is its own; Job is the
+// folder its objects lie in.
+type Change struct {
+	Commit CommitID
+	Job    JobID
+	Now    time.Time
+	Edit   Edit
+}
+
+// Commit makes the next version of the topic from its latest by c, rebasing
+// over whatever else was committed that does not conflict. It returns the
+// version that c made. Its errors are ErrConflict, ErrFenced, ErrTopicNotFound
+// (nothing was committed and never will be: c's objects may be deleted);
+// ErrUnknown (it may have been committed, or may be yet: nothing may be
+// deleted); or the store's own from before anything was written.
+//
+// A version is an object that is created once, at the name of its number, so
+// of all who want a number one gets it (see claim). The others make their
+// edits again from what that one made.
+//
+// There is one way to be told of a success that is none. A collection frees
+// the names of old versions, and a committer that slept for long may create
+// such a name anew:
+//
+//	committer            collector
+//	reads version 4
+//	(sleeps)             versions 5 ... 9 are committed by others
+//	                     floor/6 is written, then m/5 is deleted
+//	creates m/5
+//
+// So after each success the floor is looked at, which was written before any
+// name below it was freed. If the name lies below it, what was written there
+// is no version.
+func (t *Topic) Commit(ctx context.Context, c Change) (*Manifest, error) {
+	if err := t.checkWriter(); err != nil {
+		return nil, err
+	}
+	base, err := t.latest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	newPart := 0
+	for n := 1; ; n++ {
+		if base.contains(c.Commit) {
+			return t.committed(ctx, base, c.Commit)
+		}
+		next, err := Apply(base, c)
+		if err != nil {
+			return nil, err
+		}
+		enc, err := encode(next, t.partsOf(base.Commit), func(i int) string {
+			return partKey(c.Commit, c.Job, newPart+i)
+		})
+		if err != nil {
+			return nil, fmt.Errorf("commit topic %q: %w", t.Name(), err)
+		}
+		newPart += len(enc.parts)
+		for _, p := range enc.parts {
+			if err := t.Put(ctx, p.ref.Object, bytes.NewReader(p.body)); err != nil {
+				return nil, fmt.Errorf("commit topic %q: %w", t.Name(), err)
+			}
+		}
+		mine, err := claim(ctx, t.store, t.versionKey(next.Version), enc.body, func(got []byte) bool {
+			return commitOf(got) == c.Commit
+		}, t.pause)
+		if err != nil {
+			return nil, fmt.Errorf("commit topic %q: %w", t.Name(), err)
+		}
+		if mine {
+			t.remember(next.Commit, enc.refs)
+			if err := t.checkFloor(ctx, next); err != nil {
+				return nil, err
+			}
+			return next, nil
+		}
+		if err := t.pause(ctx, n); err != nil {
+			return nil, fmt.Errorf("commit topic %q: lost %d races: %w: %w", t.Name(), n, ErrConflict, err)
+		}
+		if base, err = t.latest(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// committed finds the version that commit c made, which is an ancestor of
+// latest or latest itself.
+func (t *Topic) committed(ctx context.Context, latest *Manifest, c CommitID) (*Manifest, error) {
+	m := latest
+	for m.Commit != c {
+		parent, err := t.load(ctx, m.Version-1)
+		if errors.Is(err, ErrVersionNotFound) {
+			// Its own version is no longer kept. That it is in is what counts.
+			return m, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		m = parent
+	}
+	return m, nil
+}
+
+// checkFloor finds out whether made, just created, is a version.
+func (t *Topic) checkFloor(ctx context.Context, made *Manifest) error {
+	floor, err := t.floorAbove(ctx, made.Version)
+	if err != nil {
+		// It was created. What is not known is whether its name was old.
+		return fmt.Errorf("commit topic %q: %w: %w", t.Name(), ErrUnknown, err)
+	}
+	if !floor {
+		return nil
+	}
+	latest, err := t.latest(ctx)
+	if errors.Is(err, ErrTopicNotFound) {
+		return t.withdraw(ctx, made, err)
+	}
+	if err != nil {
+		return fmt.Errorf("commit topic %q: %w: %w", t.Name(), ErrUnknown, err)
+	}
+	if latest.Version == made.Version && latest.Commit == made.Commit {
+		// The topic was deleted, versions and all, and this is the only one.
+		return t.withdraw(ctx, made, errNoTopic(t.Name()))
+	}
+	if latest.contains(made.Commit) {
+		return nil // an earlier try of the same commit was in time
+	}
+	if latest.Version-made.Version > recentCommits {
+		return fmt.Errorf("commit topic %q: %w: version %d is no longer kept", t.Name(), ErrUnknown, made.Version)
+	}
+	return t.withdraw(ctx, made, fmt.Errorf("commit topic %q: %w: version %d is no longer kept", t.Name(), ErrConflict, made.Version))
+}
+
+// withdraw removes what made left at a name that was old, and returns why.
+func (t *Topic) withdraw(ctx context.Context, made *Manifest, why error) error {
+	// Left there, it wastes an object and misleads nobody: no version below
+	// the floor is read.
+	_ = t.store.Delete(ctx, t.versionKey(made.Version))
+	return why
+}
+
+// Floors lie at floor/<version, 20 digits>: names of versions below it may
+// have been freed. The highest counts.
+
+func (t *Topic) floorKey(v Version) string { return t.key(fmt.Sprintf("floor/%020d", v)) }
+
+// raise writes the floor. It must have succeeded before the name of any
+// version below v is freed.
+func (t *Topic) raise(ctx context.Context, v Version) error {
+	err := t.store.Put(ctx, t.floorKey(v), bytes.NewReader(nil))
+	if err != nil && !errors.Is(err, objstore.ErrExists) {
+		return fmt.Errorf("raise the floor of topic %q to %d: %w", t.Name(), v, err)
+	}
+	return nil
+}
+
+// floorAbove reports whether the floor lies above v.
+func (t *Topic) floorAbove(ctx context.Context, v Version) (bool, error) {
+	for _, err := range t.store.List(ctx, t.key("floor/"), t.floorKey(v)) {
+		if err != nil {
+			return false, fmt.Errorf("read the floor of topic %q: %w", t.Name(), err)
+		}
+		return true, nil
+	}
+	return false, nil
+}

@@ -1,0 +1,107 @@
+package manifest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/ledgerfold/ledgerfold/objstore"
+	"github.com/ledgerfold/ledgerfold/segments"
+)
+
+// Object keys below a topic's folder. Everything that a job writes lies under
+// its own id, with a number that the job counts up, so no two jobs ever meet.
+
+// DataKey is the key of a segment.
+func DataKey(job JobID, n int) string { return fmt.Sprintf("d/%s/%06d.arrow", job, n) }
+
+// IndexKey is the key of a segment's key index.
+func IndexKey(job JobID, n int) string { return fmt.Sprintf("x/%s/%06d", job, n) }
+
+// DeadKey is the key of a dead-row bitmap.
+func DeadKey(job JobID, n int) string { return fmt.Sprintf("b/%s/%06d", job, n) }
+
+// partKey is the key of a manifest part.
+func partKey(commit CommitID, job JobID, n int) string {
+	return fmt.Sprintf("p/%s/%s-%06d", job, commit, n)
+}
+
+// Put writes an object of the topic: a segment, a key index, or a bitmap of
+// dead rows. One that is there already is an error: their names are made to be
+// new.
+func (t *Topic) Put(ctx context.Context, key string, body objstore.Body) error {
+	if err := t.store.Put(ctx, t.key(key), body); err != nil {
+		return fmt.Errorf("topic %q: %w", t.Name(), err)
+	}
+	return nil
+}
+
+// Discard deletes objects that were put for a change that was not committed.
+func (t *Topic) Discard(ctx context.Context, keys []string) error {
+	var errs []error
+	for _, key := range keys {
+		errs = append(errs, t.store.Delete(ctx, t.key(key)))
+	}
+	return errors.Join(errs...)
+}
+
+// get reads an object that a manifest names, whole.
+func (t *Topic) get(ctx context.Context, key string, size int64) ([]byte, error) {
+	body, err := t.store.Get(ctx, t.key(key), size)
+	if errors.Is(err, objstore.ErrNotFound) {
+		return nil, fmt.Errorf("%w: %w", ErrMissing, err)
+	}
+	if errors.Is(err, objstore.ErrTooLarge) {
+		return nil, &segments.CorruptError{Object: t.key(key), Batch: -1, Err: err}
+	}
+	return body, err
+}
+
+// object is one object of a topic as a segments.Source.
+type object struct {
+	topic *Topic
+	key   string
+}
+
+func (o object) ReadAt(ctx context.Context, p []byte, off int64) error {
+	err := o.topic.store.ReadAt(ctx, o.topic.key(o.key), p, off)
+	if errors.Is(err, objstore.ErrNotFound) {
+		return fmt.Errorf("%w: %w", ErrMissing, err)
+	}
+	if errors.Is(err, objstore.ErrRange) {
+		return &segments.CorruptError{Object: o.topic.key(o.key), Batch: -1, Err: err}
+	}
+	return err
+}
+
+// OpenSegment opens a segment that has rows, in one ranged read. An object
+// that is gone is ErrMissing, now or when the segment is read.
+func (t *Topic) OpenSegment(ctx context.Context, s *Segment) (*segments.File, error) {
+	return segments.Open(ctx, t.key(s.Object), object{t, s.Object}, object{t, s.Index}, s.Info)
+}
+
+// DeadRows reads the dead rows of a segment, in one GET, or none where it has
+// none. The set is the caller's.
+func (t *Topic) DeadRows(ctx context.Context, s *Segment) (*roaring.Bitmap, error) {
+	dead := roaring.New()
+	if s.Dead == nil {
+		return dead, nil
+	}
+	body, err := t.get(ctx, s.Dead.Object, s.Dead.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	key := t.key(s.Dead.Object)
+	if err := checkDigest(key, body, s.Dead.SHA256); err != nil {
+		return nil, err
+	}
+	if err := dead.UnmarshalBinary(body); err != nil {
+		return nil, &segments.CorruptError{Object: key, Batch: -1, Err: err}
+	}
+	if n := dead.GetCardinality(); n != uint64(s.Dead.Rows) {
+		return nil, &segments.CorruptError{Object: key, Batch: -1, Err: fmt.Errorf("%d rows, want %d", n, s.Dead.Rows)}
+	}
+	return dead, nil
+}

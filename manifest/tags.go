@@ -1,0 +1,168 @@
+package manifest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/ledgerfold/ledgerfold/segments"
+)
+
+// What holds on to a version lies beside the chain, not in it, so that readers
+// make no versions. A tag is a chain of objects that are created once, and the
+// last one counts, like a topic's name; a pin is one object:
+//
+//	tag/<escaped name>/<n, 20 digits>
+//	pin/<version, 20 digits>/<id>
+//
+// Either is written first, and then the latest version is looked at: if it has
+// expired the held one meanwhile, a collection may have missed the hold, and
+// it is given up.
+
+// wireTag is the body of a tag object.
+type wireTag struct {
+	Format  int     `json:"format"`
+	Name    string  `json:"name"`
+	Version Version `json:"version,string"`
+}
+
+// Tag names version v for good. A name that is taken is ErrTagExists, unless
+// move is set, or it names v already. A version that is no longer kept is
+// ErrVersionNotFound.
+func (t *Topic) Tag(ctx context.Context, name string, v Version, move bool) error {
+	if err := CheckName(name); err != nil {
+		return fmt.Errorf("tag: %w", err)
+	}
+	if _, err := t.At(ctx, v); err != nil {
+		return err
+	}
+	last, n, found, err := t.lastTag(ctx, name)
+	if err != nil {
+		return err
+	}
+	switch {
+	case found && last == v:
+		return nil
+	case found && !move:
+		return fmt.Errorf("tag %q of topic %q names version %d: %w", name, t.Name(), last, ErrTagExists)
+	case found:
+		n++
+	}
+	body, err := json.Marshal(wireTag{formatVersion, name, v})
+	if err != nil {
+		return err
+	}
+	key := t.tagFolder(name) + fmt.Sprintf("%020d", n)
+	mine, err := claim(ctx, t.store, key, body, func(got []byte) bool { return bytes.Equal(got, body) }, t.pause)
+	if err != nil {
+		return err
+	}
+	if !mine {
+		return fmt.Errorf("tag %q of topic %q: %w", name, t.Name(), ErrTagExists)
+	}
+	return t.confirmHold(ctx, v, key)
+}
+
+// Tagged is the version that a tag names, or ErrTagNotFound.
+func (t *Topic) Tagged(ctx context.Context, name string) (Version, error) {
+	v, _, found, err := t.lastTag(ctx, name)
+	if err == nil && !found {
+		err = fmt.Errorf("tag %q of topic %q: %w", name, t.Name(), ErrTagNotFound)
+	}
+	return v, err
+}
+
+// Tags lists the tags and the versions that they name.
+func (t *Topic) Tags(ctx context.Context) (map[string]Version, error) {
+	last := make(map[string]string) // folder to key of its last object
+	for entry, err := range t.store.List(ctx, t.key("tag/"), "") {
+		if err != nil {
+			return nil, fmt.Errorf("list tags of topic %q: %w", t.Name(), err)
+		}
+		last[entry.Key[:strings.LastIndexByte(entry.Key, '/')]] = entry.Key
+	}
+	tags := make(map[string]Version, len(last))
+	for _, key := range last {
+		tag, err := t.readTag(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		tags[tag.Name] = tag.Version
+	}
+	return tags, nil
+}
+
+func (t *Topic) tagFolder(name string) string { return t.key("tag/" + escapeName(name) + "/") }
+
+// lastTag finds the end of a tag's chain.
+func (t *Topic) lastTag(ctx context.Context, name string) (v Version, n uint64, found bool, err error) {
+	last := ""
+	for entry, err := range t.store.List(ctx, t.tagFolder(name), "") {
+		if err != nil {
+			return 0, 0, false, fmt.Errorf("read tag %q of topic %q: %w", name, t.Name(), err)
+		}
+		last = entry.Key
+	}
+	if last == "" {
+		return 0, 0, false, nil
+	}
+	tag, err := t.readTag(ctx, last)
+	if err != nil {
+		return 0, 0, false, err
+	}
+	n, err = strconv.ParseUint(last[strings.LastIndexByte(last, '/')+1:], 10, 64)
+	return tag.Version, n, true, err
+}
+
+func (t *Topic) readTag(ctx context.Context, key string) (wireTag, error) {
+	var tag wireTag
+	body, err := t.store.Get(ctx, key, maxManifestBytes)
+	if err != nil {
+		return tag, fmt.Errorf("read tag of topic %q: %w", t.Name(), err)
+	}
+	if err := json.Unmarshal(body, &tag); err != nil {
+		return tag, fmt.Errorf("%s: %w: %w", key, segments.ErrCorrupt, err)
+	}
+	if tag.Format > formatVersion {
+		return tag, fmt.Errorf("%s: %w", key, ErrUnsupported)
+	}
+	return tag, nil
+}
+
+// Pin holds on to version v under id, which is the caller's own, until Unpin.
+// A version that is no longer kept is ErrVersionNotFound.
+func (t *Topic) Pin(ctx context.Context, v Version, id string) error {
+	key := t.pinKey(v, id)
+	if err := t.store.Put(ctx, key, bytes.NewReader(nil)); err != nil {
+		return fmt.Errorf("pin version %d of topic %q: %w", v, t.Name(), err)
+	}
+	return t.confirmHold(ctx, v, key)
+}
+
+// Unpin lets go of what Pin held.
+func (t *Topic) Unpin(ctx context.Context, v Version, id string) error {
+	if err := t.store.Delete(ctx, t.pinKey(v, id)); err != nil {
+		return fmt.Errorf("unpin version %d of topic %q: %w", v, t.Name(), err)
+	}
+	return nil
+}
+
+func (t *Topic) pinKey(v Version, id string) string {
+	return t.key(fmt.Sprintf("pin/%020d/%s", v, id))
+}
+
+// confirmHold gives the hold at key up if v has expired before it was there.
+func (t *Topic) confirmHold(ctx context.Context, v Version, key string) error {
+	latest, err := t.Latest(ctx)
+	if err != nil {
+		return err
+	}
+	if v < latest.ExpiredBefore {
+		return errors.Join(t.errNoVersion(v), t.store.Delete(ctx, key))
+	}
+	return nil
+}
