@@ -1,6 +1,9 @@
 package segments
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"iter"
+)
 
 // flat walks a flatbuffer that nobody has vouched for. The generated readers
 // index their bytes without asking, and panic; this one answers zero outside
@@ -131,14 +134,20 @@ func (t table) text(i int64) string {
 	return string(b)
 }
 
-// tables is the tables that the vector in field i lists. There are never more
-// than the vector has bytes for.
-func (t table) tables(i int64) []table {
-	refs, pos := t.vector(i, 4)
-	list := make([]table, 0, len(refs)/4)
-	for off := int64(0); off < int64(len(refs)); off += 4 {
-		p := pos + off
-		list = append(list, t.f.table(p+int64(t.f.u32(p))))
+// count is how many elements of size bytes the vector in field i has.
+func (t table) count(i, size int64) int {
+	elements, _ := t.vector(i, size)
+	return len(elements) / int(size)
+}
+
+// tables yields the tables that the vector in field i lists.
+func (t table) tables(i int64) iter.Seq[table] {
+	return func(yield func(table) bool) {
+		refs, pos := t.vector(i, 4)
+		for end := pos + int64(len(refs)); pos < end; pos += 4 {
+			if !yield(t.f.table(pos + int64(t.f.u32(pos)))) {
+				return
+			}
+		}
 	}
-	return list
 }

@@ -80,6 +80,10 @@ type headTombstones struct {
 	CRC    uint32 `json:"crc32c"`
 }
 
+// maxDecoded bounds what the buffers of a block come to. A row takes no more
+// in columns than Message.Bytes says, beside a few bytes for each column.
+const maxDecoded = maxBatchBytes + 4096
+
 // maxHeadBytes bounds the head of an index: it is some 300 bytes for each
 // batch and 100 for each page.
 const maxHeadBytes = 64 << 20
@@ -106,7 +110,7 @@ func parseHead(b []byte, info Info) (*head, error) {
 // checkBlocks checks that the blocks hold all rows in order, and lie one behind
 // the other in the segment.
 func (h *head) checkBlocks(info Info) error {
-	if h.Rows != info.Counts.Rows() {
+	if h.Rows != info.Counts.Rows() || h.Rows < 1 || h.Rows > math.MaxUint32 {
 		return fmt.Errorf("it has %d rows, want %d", h.Rows, info.Counts.Rows())
 	}
 	var row, end int64
@@ -121,7 +125,7 @@ func (h *head) checkBlocks(info Info) error {
 		case b.Offset < end || b.Metadata <= 0 || b.Header < 0 || b.Body < b.Header ||
 			b.Offset > info.Bytes || b.Metadata > info.Bytes-b.Offset || b.Body > info.Bytes-b.Offset-b.Metadata:
 			return fmt.Errorf("block %d has no place at %d after %d, with %d and %d of %d bytes", i, b.Offset, end, b.Metadata, b.Body, info.Bytes)
-		case b.HeaderDecoded < 0 || b.Decoded < b.HeaderDecoded || b.Decoded > math.MaxInt64/decodedShare:
+		case b.HeaderDecoded < 0 || b.Decoded < b.HeaderDecoded || b.Decoded > maxDecoded:
 			return fmt.Errorf("block %d decodes to %d bytes, %d of them headers", i, b.Decoded, b.HeaderDecoded)
 		}
 		row += int64(b.Rows)

@@ -142,8 +142,12 @@ func (f *File) Tombstones(ctx context.Context) (*roaring.Bitmap, error) {
 	if err != nil {
 		return nil, f.corrupt(fmt.Errorf("tombstones: %w", err))
 	}
-	if n := int64(set.GetCardinality()); n != f.info.Counts.Tombstones || n > 0 && int64(set.Maximum()) >= f.head.Rows {
-		return nil, f.corrupt(fmt.Errorf("%d tombstones up to row %d, want %d of %d rows", n, set.Maximum(), f.info.Counts.Tombstones, f.head.Rows))
+	n := int64(set.GetCardinality())
+	if n != f.info.Counts.Tombstones {
+		return nil, f.corrupt(fmt.Errorf("key index has %d tombstones, want %d", n, f.info.Counts.Tombstones))
+	}
+	if n > 0 && int64(set.Maximum()) >= f.head.Rows {
+		return nil, f.corrupt(fmt.Errorf("tombstones: row %d is not one of %d", set.Maximum(), f.head.Rows))
 	}
 	return set, nil
 }

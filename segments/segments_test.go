@@ -55,11 +55,6 @@ func TestRowsComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
-// fataler is what *testing.T and *rapid.T have in common here.
-type fataler interface {
-	Fatalf(string, ...any)
-}
-
 // readsBack reads s in every way there is, and compares with rows.
 func readsBack(t *testing.T, s *stored, rows []Message, rnd *rand.Rand) {
 	t.Helper()
@@ -132,5 +127,17 @@ func readsBack(t *testing.T, s *stored, rows []Message, rnd *rand.Rand) {
 		if tombstones.Contains(uint32(i)) != (m.Kind == KindTombstone) {
 			t.Fatalf("row %d, of kind %d, is a tombstone: %v", i, m.Kind, tombstones.Contains(uint32(i)))
 		}
+	}
+
+	if err := f.Verify(ctx); err != nil {
+		t.Fatal(err)
+	}
+	foreign, err := collect(DecodeFile("object-1", s.data.bytes, 1<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameRows(t, "decode of the file", messages(foreign), rows)
+	if first := foreign[len(foreign)-1].First(); first != f.Blocks()[len(f.Blocks())-1].FirstRow {
+		t.Fatalf("the last batch begins at row %d, want %d", first, f.Blocks()[len(f.Blocks())-1].FirstRow)
 	}
 }
