@@ -7,9 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strings"
+
+	"github.com/cespare/xxhash/v2"
 
 	"github.com/ledgerfold/ledgerfold/objstore"
 	"github.com/ledgerfold/ledgerfold/segments"
@@ -136,9 +137,7 @@ func split[T any](e *encoded, items []T, id func(T) string) (wireList[T], error)
 	}
 	begin := 0
 	for i, item := range items {
-		h := fnv.New32a()
-		h.Write([]byte(id(item)))
-		if h.Sum32()%cutEvery != 0 && i+1-begin < partItems {
+		if xxhash.Sum64String(id(item))%cutEvery != 0 && i+1-begin < partItems {
 			continue
 		}
 		body, err := json.Marshal(items[begin : i+1])

@@ -32,8 +32,8 @@ func (d Duration) String() string {
 	switch {
 	case d == Forever:
 		return "forever"
-	case d != 0 && time.Duration(d)%(24*time.Hour) == 0:
-		return strconv.FormatInt(int64(time.Duration(d)/(24*time.Hour)), 10) + "d"
+	case d != 0 && time.Duration(d)%time.Hour == 0:
+		return strconv.FormatInt(int64(time.Duration(d)/time.Hour), 10) + "h"
 	}
 	return time.Duration(d).String()
 }

@@ -96,7 +96,7 @@ func Create(ctx context.Context, s objstore.Store, n NewTopic, pause Pause) (*To
 		if !errors.Is(err, ErrTopicNotFound) {
 			return nil, errors.Join(fmt.Errorf("topic %q: %w", n.Name, ErrTopicExists), err)
 		}
-		if slot, used, err = lastSlot(ctx, s, n.Name); err != nil || slot.live() {
+		if slot, _, err = lastSlot(ctx, s, n.Name); err != nil || slot.live() {
 			return nil, errors.Join(fmt.Errorf("topic %q: %w", n.Name, ErrTopicExists), err)
 		}
 		slot = slot.next()
