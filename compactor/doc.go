@@ -1,0 +1,40 @@
+// Package compactor folds a topic by key: of each key the compacted view shows
+// the last committed message, whatever the size of the topic or the number of
+// its keys.
+//
+//	Survey    how far may the horizon go?              reads headers of one segment at most
+//	PlanRun   what is to be done, and what it costs    pure
+//	Run       survey, plan, tasks, one commit
+//
+// A plan is tasks, and a task is a value: it names a version of the topic,
+// which never changes, so whoever has the task can do it, anywhere and twice.
+//
+//	          H                        H'
+//	compacted | originals              |   originals
+//	----------+------------------------+----------------
+//	  older   |        dirty           |   left alone
+//
+//	resolve   per range of digests: merge the key indexes of dirty and older
+//	          segments, and choose the winner of each key that a dirty segment
+//	          has. What lost is a set of rows per segment.
+//	write     per run of dirty originals: what is left of them goes, in
+//	          position order, into new compacted segments that cover (H, H']
+//	          without a gap.
+//
+// Older segments are not rewritten. What died of one is written down as its
+// new bitmap of dead rows, so a run costs about its dirty bytes and 20 bytes
+// for each live key, not the size of the state.
+//
+// What decides is pure (PlanRun, PlanTrim, and the small functions below
+// them); what reads or writes takes a context. There is no clock and no chance
+// in this package: the time, the ids and the observer are arguments, and the
+// same inputs make the same bytes.
+//
+// # Not here yet
+//
+// Rewriting segments with a high share of dead rows (reclaim), quarantine of
+// corrupt inputs, a run that commits what is complete when its time is up, and
+// tasks on several machines are later work. There is no task that makes a
+// missing key index: the segment writer makes the index with the segment, so
+// none is ever missing.
+package compactor

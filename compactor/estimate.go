@@ -1,0 +1,82 @@
+package compactor
+
+import "github.com/ledgerfold/ledgerfold/manifest"
+
+// Estimate is what a plan is expected to cost at most, before anything was
+// read: the number of requests and bytes that a store will bill. Listings
+// count as gets.
+type Estimate struct {
+	Gets       int64 `json:"gets"`
+	Puts       int64 `json:"puts"`
+	ReadBytes  int64 `json:"read_bytes"`
+	WriteBytes int64 `json:"write_bytes"`
+}
+
+// Requests is the number of requests of either sort.
+func (e Estimate) Requests() int64 { return e.Gets + e.Puts }
+
+// What reads and commits cost, about.
+const (
+	readBytes    = 8 << 20 // one ranged read of a segment
+	pageBytes    = 1 << 20 // one ranged read of a key index
+	headerBytes  = 48      // header columns of a row
+	commitGets   = 4       // find and read the latest version, twice
+	commitPuts   = 2
+	rowBytes     = 2 // a dead row
+	manifestSize = 16 << 10
+)
+
+// estimate adds up the plan p of m. It is an upper bound where rows die, since
+// nobody knows before how many do.
+func estimate(m *manifest.Manifest, p *Plan, dirty []*manifest.Segment) Estimate {
+	if p.IsEmpty() {
+		return Estimate{Gets: commitGets / 2, ReadBytes: manifestSize}
+	}
+	e := Estimate{Gets: commitGets, Puts: commitPuts, ReadBytes: 2 * manifestSize, WriteBytes: manifestSize}
+	ranges := int64(0)
+	for _, t := range p.Tasks {
+		if t.Kind == TaskResolve {
+			ranges++
+		}
+	}
+	index := func(s *manifest.Segment) {
+		e.Gets += 1 + max(ranges, ceil(s.Info.Index.Bytes-s.Info.Index.HeadBytes, pageBytes))
+		e.ReadBytes += s.Info.Index.Bytes
+	}
+	older := olderOf(m, p)
+	for _, s := range older {
+		if len(dirty) > 0 {
+			index(s)
+		} else {
+			e.Gets++
+			e.ReadBytes += s.Info.Index.HeadBytes
+		}
+		if s.Dead != nil {
+			e.Gets++
+			e.ReadBytes += s.Dead.Bytes
+		}
+		if s.LiveTombstones > 0 {
+			e.Gets++
+		}
+		e.Puts++ // its new dead rows
+	}
+	var rows, bytes int64
+	for _, s := range dirty {
+		index(s)
+		if needsHeaders(s, m.Settings, p.Range()) {
+			headers := min(s.Info.Counts.Rows()*headerBytes, s.Info.Bytes)
+			e.Gets += ceil(headers, readBytes)
+			e.ReadBytes += headers
+		}
+		e.Gets += ceil(s.Info.Bytes, readBytes)
+		e.ReadBytes += s.Info.Bytes
+		e.WriteBytes += s.Info.Bytes + s.Info.Index.Bytes
+		rows += s.Info.Counts.Rows()
+		bytes += s.Info.Bytes
+	}
+	if len(older) > 0 {
+		e.WriteBytes += rows * rowBytes
+	}
+	e.Puts += 2 * ceil(bytes, m.Settings.SegmentBytes)
+	return e
+}

@@ -1,0 +1,109 @@
+package compactor
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/ledgerfold/ledgerfold/manifest"
+	"github.com/ledgerfold/ledgerfold/segments"
+)
+
+// Observer hears what a run does, as it does it. It hears one event at a time,
+// maybe on different goroutines, and must not block.
+type Observer interface {
+	Observe(Event)
+}
+
+// Event is something that a run did. Its text is the log line.
+type Event interface {
+	fmt.Stringer
+	event()
+}
+
+// Planned says what a run is going to do. It comes again when the run was
+// overtaken and plans anew.
+type Planned struct{ Plan *Plan }
+
+// Scanned says that the headers of a dirty original are known.
+type Scanned struct {
+	Object string
+	Rows   int64
+}
+
+// Resolved says that resolve task N of Of is done.
+type Resolved struct{ N, Of int }
+
+// Written says that a compacted segment is stored.
+type Written struct {
+	Object string
+	Range  segments.Range
+	Rows   int64
+	Bytes  int64
+}
+
+// Buried says that the dead rows of an older segment are stored.
+type Buried struct {
+	Object string // the segment
+	Rows   int64  // dead in all
+}
+
+// Overtaken says that a try was in vain, because somebody else has changed
+// what it was planned from.
+type Overtaken struct {
+	Try int // from 1
+	Err error
+}
+
+// Committed says that the run made a version.
+type Committed struct {
+	Version manifest.Version
+	Horizon segments.Position
+	Report  manifest.Report
+}
+
+func (Planned) event()   {}
+func (Scanned) event()   {}
+func (Resolved) event()  {}
+func (Written) event()   {}
+func (Buried) event()    {}
+func (Overtaken) event() {}
+func (Committed) event() {}
+
+func (e Planned) String() string {
+	return fmt.Sprintf("planned from version %d: fold %s (%s), %d originals, %d tasks",
+		e.Plan.Version, e.Plan.Range(), e.Plan.Stop, len(e.Plan.Inputs), len(e.Plan.Tasks))
+}
+
+func (e Scanned) String() string { return fmt.Sprintf("scanned %s: %d rows", e.Object, e.Rows) }
+
+func (e Resolved) String() string { return fmt.Sprintf("resolved range %d of %d", e.N, e.Of) }
+
+func (e Written) String() string {
+	return fmt.Sprintf("wrote %s: %s, %d rows, %d bytes", e.Object, e.Range, e.Rows, e.Bytes)
+}
+
+func (e Buried) String() string {
+	return fmt.Sprintf("wrote dead rows of %s: %d rows", e.Object, e.Rows)
+}
+
+func (e Overtaken) String() string { return fmt.Sprintf("overtaken in try %d: %v", e.Try, e.Err) }
+
+func (e Committed) String() string {
+	return fmt.Sprintf("committed version %d: horizon %s, %d rows in, %d kept",
+		e.Version, e.Horizon, e.Report.Rows.In, e.Report.Rows.Kept)
+}
+
+// teller lets one event pass at a time. It is where nobody listens, too.
+type teller struct {
+	mu       sync.Mutex
+	observer Observer
+}
+
+func (t *teller) tell(e Event) {
+	if t.observer == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.observer.Observe(e)
+}

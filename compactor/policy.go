@@ -1,0 +1,68 @@
+package compactor
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ledgerfold/ledgerfold/manifest"
+)
+
+// Job is one attempt to work on a topic: everything that a run must not make
+// up by itself.
+type Job struct {
+	ID manifest.JobID // folder of all that the run writes; never used before
+
+	// Commits are ids that were never used before, one for each try. A run
+	// that was overtaken as often as it has ids gives up.
+	Commits []manifest.CommitID
+
+	Now    time.Time // what retention and lag are counted to
+	Writer string    // who writes, kept in segments: "ledgerfold 1.2.3"
+	Policy Policy
+}
+
+// Validate reports everything that is wrong with j.
+func (j Job) Validate() error {
+	var errs []error
+	if j.ID == "" {
+		errs = append(errs, errors.New("the job has no id"))
+	}
+	if len(j.Commits) == 0 {
+		errs = append(errs, errors.New("the job has no commit id"))
+	}
+	if j.Now.IsZero() {
+		errs = append(errs, errors.New("the job has no time"))
+	}
+	return errors.Join(append(errs, j.Policy.Validate())...)
+}
+
+// Policy says how work is cut up. It changes what a run costs, and never what
+// comes out of it.
+type Policy struct {
+	// RangeBytes is about how many bytes of key indexes one resolve task
+	// merges. It never holds more of them at once, but for a page of 80 KiB
+	// for each segment.
+	RangeBytes int64
+
+	// Parallel is how many segments are opened, how many originals are scanned
+	// for their headers, and how many resolve tasks are done at a time.
+	Parallel int
+}
+
+// DefaultPolicy suits one process with two processors and half a GiB.
+func DefaultPolicy() Policy {
+	return Policy{RangeBytes: 32 << 20, Parallel: 2}
+}
+
+// Validate reports every setting that is out of range.
+func (p Policy) Validate() error {
+	var errs []error
+	if p.RangeBytes < 1 {
+		errs = append(errs, fmt.Errorf("RangeBytes is %d, want at least 1", p.RangeBytes))
+	}
+	if p.Parallel < 1 {
+		errs = append(errs, fmt.Errorf("Parallel is %d, want at least 1", p.Parallel))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,43 @@
+package compactor
+
+import (
+	"github.com/ledgerfold/ledgerfold/manifest"
+	"github.com/ledgerfold/ledgerfold/segments"
+)
+
+// State says what became of a run.
+type State string
+
+// The states of a run.
+const (
+	// StateCompacted: the horizon or the live rows have changed.
+	StateCompacted State = "compacted"
+	// StateAlreadyCompacted: the horizon was the last position, and nothing
+	// has died.
+	StateAlreadyCompacted State = "already_compacted"
+	// StateNothingToDo: the topic is empty, or an open transaction or the lag
+	// holds the horizon where it was.
+	StateNothingToDo State = "nothing_to_do"
+)
+
+// Result is what a run did, in the form in which it is shown.
+type Result struct {
+	Topic   string            `json:"topic"`
+	State   State             `json:"state"`
+	Version manifest.Version  `json:"version,string"` // that the run made, or found
+	Horizon segments.Position `json:"horizon"`
+	manifest.Report
+
+	Stop     Stop     `json:"stop"` // why the horizon is not further
+	Estimate Estimate `json:"estimate"`
+	Wrote    Wrote    `json:"wrote"` // beside the commit
+	Tries    int      `json:"tries"`
+}
+
+// idle is the result of a run that found nothing to do in m.
+func idle(m *manifest.Manifest) State {
+	if m.Horizon == m.Last && !m.Last.IsNone() {
+		return StateAlreadyCompacted
+	}
+	return StateNothingToDo
+}

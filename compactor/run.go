@@ -1,0 +1,131 @@
+package compactor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ledgerfold/ledgerfold/manifest"
+	"github.com/ledgerfold/ledgerfold/segments"
+)
+
+// Run compacts a topic once: it surveys and plans, does the tasks in this
+// process, and commits once. Any number of runs and appends may go on at the
+// same time. A run that was overtaken by another discards what it wrote and
+// plans again, as often as the job has commit ids; then it is
+// manifest.ErrConflict. After manifest.ErrUnknown nothing is discarded, and
+// the next run finds out by itself what became of this one.
+//
+// On any error the topic is as it was, but for ErrUnknown, where it may be as
+// if the run had succeeded. A corrupt or missing object is
+// segments.ErrCorrupt or manifest.ErrMissing, and the error names it.
+func Run(ctx context.Context, t *manifest.Topic, observer Observer, job Job) (Result, error) {
+	r := run{topic: t, job: job, tell: &teller{observer: observer}, store: &shelf{topic: t, job: job.ID}}
+	result, err := r.run(ctx)
+	if err != nil {
+		return Result{}, fmt.Errorf("compact %q: %w", t.Name(), err)
+	}
+	return result, nil
+}
+
+type run struct {
+	topic *manifest.Topic
+	job   Job
+	tell  *teller
+	store *shelf
+}
+
+func (r *run) run(ctx context.Context) (Result, error) {
+	if err := r.job.Validate(); err != nil {
+		return Result{}, err
+	}
+	var overtaken error
+	for i, commit := range r.job.Commits {
+		result, err := r.try(ctx, commit)
+		if err == nil {
+			result.Tries = i + 1
+			return result, nil
+		}
+		if !errors.Is(err, manifest.ErrConflict) {
+			return Result{}, err
+		}
+		overtaken = err
+		r.tell.tell(Overtaken{Try: i + 1, Err: err})
+	}
+	return Result{}, fmt.Errorf("%d tries: %w", len(r.job.Commits), overtaken)
+}
+
+// try is one try, from the latest version to a commit.
+func (r *run) try(ctx context.Context, commit manifest.CommitID) (Result, error) {
+	m, err := r.topic.Latest(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	cut, err := Survey(ctx, r.topic, m, r.job.Now)
+	if err != nil {
+		return Result{}, err
+	}
+	plan := PlanRun(m, cut, r.job.Now, r.job.Policy)
+	result := Result{Topic: m.Name, Stop: plan.Stop, Estimate: plan.Estimate}
+	if plan.IsEmpty() {
+		result.State, result.Version, result.Horizon = idle(m), m.Version, m.Horizon
+		return result, nil
+	}
+	r.tell.tell(Planned{Plan: &plan})
+	edit, err := r.do(ctx, m, &plan)
+	if err != nil {
+		r.store.discard(ctx) // no commit was tried
+		return Result{}, err
+	}
+	next, err := r.topic.Commit(ctx, manifest.Change{Commit: commit, Job: r.job.ID, Now: r.job.Now, Edit: *edit})
+	if err != nil {
+		// Only what is proved to have lost may be deleted. A commit whose
+		// answer is lost may still come, and then a version names these
+		// objects.
+		if errors.Is(err, manifest.ErrConflict) || errors.Is(err, manifest.ErrFenced) || errors.Is(err, manifest.ErrTopicNotFound) {
+			r.store.discard(ctx)
+		}
+		return Result{}, err
+	}
+	result.State, result.Version, result.Horizon = StateCompacted, next.Version, next.Horizon
+	result.Report, result.Wrote = edit.Report, r.store.wrote
+	r.tell.tell(Committed{Version: next.Version, Horizon: next.Horizon, Report: edit.Report})
+	return result, nil
+}
+
+// do does the tasks of a plan, and puts their results together to what is to
+// be committed.
+func (r *run) do(ctx context.Context, m *manifest.Manifest, p *Plan) (*manifest.Compact, error) {
+	sources, err := openSources(ctx, r.topic, m, p, r.job.Policy, r.tell)
+	if err != nil {
+		return nil, err
+	}
+	f, err := fold(ctx, sources, p, m.Settings, r.job.Policy, r.tell)
+	if err != nil {
+		return nil, err
+	}
+	o := outputs{
+		store:  r.store,
+		hasher: r.topic.Hasher(),
+		plan:   p,
+		topic:  m.Settings,
+		writer: segments.WriterSettings{
+			Topic:       string(m.Topic),
+			Writer:      r.job.Writer,
+			BatchBytes:  m.Settings.BatchBytes,
+			Compression: m.Settings.Compression,
+		},
+		tell: r.tell,
+	}
+	if err := o.write(ctx, f, joinWrites(p, f, m.Settings.SegmentBytes)); err != nil {
+		return nil, err
+	}
+	if o.rows != f.report.Rows.Kept {
+		return nil, fmt.Errorf("%w: %d rows were kept, but %d written", manifest.ErrInvariant, f.report.Rows.Kept, o.rows)
+	}
+	dead, err := bury(ctx, r.store, f, r.tell)
+	if err != nil {
+		return nil, err
+	}
+	return &manifest.Compact{From: p.From, To: p.To, Inputs: p.Inputs, Outputs: o.list, Dead: dead, Report: f.report}, nil
+}
