@@ -1,0 +1,150 @@
+package compact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/ledgerfold/ledgerfold/cmd/internal/output"
+	"github.com/ledgerfold/ledgerfold/cmd/internal/program"
+	"github.com/ledgerfold/ledgerfold/compactor"
+	"github.com/ledgerfold/ledgerfold/manifest"
+	"github.com/ledgerfold/ledgerfold/objstore"
+)
+
+// mostTries is how often a run plans anew after it was overtaken, before it
+// leaves the topic to whoever is faster.
+const mostTries = 5
+
+func run() program.Command {
+	return program.Command{
+		Name:  "run",
+		Usage: "fold topics by key",
+		Args:  "TOPIC...",
+		Least: 0, Most: -1,
+		Flags: []cli.Flag{boolFlag("all", "every topic of the store")},
+		Detail: `Of each key the last message stays in the compacted view. Positions do not change.
+Runs may overlap, repeat, and be killed at any moment: no message is lost, and the
+view is either the one before or the one after.
+
+Prints a line for each topic, with what became of the rows between the old and the
+new horizon. A topic that cannot be folded does not keep the others waiting.`,
+		Run: func(ctx context.Context, s *program.Session) error {
+			all := s.Flags.Bool("all")
+			switch {
+			case all && len(s.Args) > 0:
+				return program.Usagef("--all and %q: name topics, or take all", s.Args[0])
+			case !all && len(s.Args) == 0:
+				return program.Usagef("no topic is named").WithHint("name topics, or take all of them with --all")
+			}
+			store, err := s.Store(ctx)
+			if err != nil {
+				return err
+			}
+			names := s.Args
+			if all {
+				if names, err = allTopics(ctx, store); err != nil {
+					return err
+				}
+			}
+			return runTopics(ctx, s, store, names, all)
+		},
+	}
+}
+
+func allTopics(ctx context.Context, store objstore.Store) ([]string, error) {
+	var names []string
+	for name, err := range manifest.Names(ctx, store) {
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+// runTopics runs each topic once, in order, whatever becomes of the others.
+func runTopics(ctx context.Context, s *program.Session, store objstore.Store, names []string, listed bool) error {
+	var failures program.Failures
+	report := newRunReport(s)
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			continue
+		}
+		result, err := runTopic(ctx, s, store, name)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return err
+		case listed && errors.Is(err, manifest.ErrTopicNotFound):
+			// It was deleted since the topics were listed.
+			s.Log.Info("topic is gone", "topic", name)
+			continue
+		case err != nil:
+			failures.Add(fmt.Errorf("run %s: %w", name, err))
+			continue
+		}
+		if err := report.add(result); err != nil && !errors.Is(err, output.ErrClosed) {
+			failures.Add(err)
+		}
+	}
+	failures.Add(report.close())
+	return failures.Err()
+}
+
+func runTopic(ctx context.Context, s *program.Session, store objstore.Store, name string) (compactor.Result, error) {
+	t, err := s.TopicIn(ctx, store, name)
+	if err != nil {
+		return compactor.Result{}, err
+	}
+	m, err := t.Latest(ctx)
+	if err != nil {
+		return compactor.Result{}, err
+	}
+	watch := newRunWatch(s, name)
+	defer watch.close()
+	return compactor.Run(ctx, t, watch, compactorJob(s, m))
+}
+
+// compactorJob is what a run or a trim of m's topic must not make up itself.
+func compactorJob(s *program.Session, m *manifest.Manifest) compactor.Job {
+	return compactor.Job{
+		ID:      s.JobID(m),
+		Commits: s.CommitIDs(mostTries),
+		Now:     s.Now(),
+		Writer:  s.Writer(),
+		Policy:  compactor.DefaultPolicy(),
+	}
+}
+
+// runReport prints the results of runs as they come: as lines at once, as a
+// table at the end.
+type runReport struct {
+	s     *program.Session
+	table *output.Table
+}
+
+func newRunReport(s *program.Session) *runReport {
+	right := func(name string) output.Column { return output.Column{Name: name, Right: true} }
+	return &runReport{s, output.NewTable(s.Out,
+		output.Column{Name: "topic"}, output.Column{Name: "state"}, right("version"), right("horizon"),
+		right("in"), right("kept"), right("superseded"), right("deleted"), right("aborted"), right("markers"),
+		right("expired"), right("keyless"), right("older died"))}
+}
+
+func (r *runReport) add(result compactor.Result) error {
+	if r.s.JSON() {
+		if err := r.s.Out.JSON(result); err != nil {
+			return err
+		}
+		return r.s.Out.Flush()
+	}
+	rows, older := result.Rows, result.Older
+	return r.table.Row(result.Topic, result.State, result.Version, result.Horizon,
+		rows.In, rows.Kept, rows.Superseded, rows.Deleted, rows.Aborted, rows.Markers, rows.Expired, rows.KeylessDropped,
+		older.Superseded+older.Deleted+older.Expired)
+}
+
+func (r *runReport) close() error { return r.table.Close() }

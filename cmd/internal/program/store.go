@@ -1,0 +1,100 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/ledgerfold/ledgerfold/manifest"
+	"github.com/ledgerfold/ledgerfold/objstore"
+	"github.com/ledgerfold/ledgerfold/objstore/open"
+)
+
+// Store opens the store that --store names. This is the only place where a
+// store is opened, so every command has the same limits and retries.
+func (s *Session) Store(ctx context.Context) (objstore.Store, error) {
+	return OpenStore(ctx, s.Flags.String("store"))
+}
+
+// OpenStore opens the store at an address.
+func OpenStore(ctx context.Context, address string) (objstore.Store, error) {
+	return open.Open(ctx, address, os.Getenv)
+}
+
+// Topic opens the topic called name.
+func (s *Session) Topic(ctx context.Context, name string) (*manifest.Topic, error) {
+	store, err := s.Store(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.TopicIn(ctx, store, name)
+}
+
+// TopicIn opens the topic called name in an open store.
+func (s *Session) TopicIn(ctx context.Context, store objstore.Store, name string) (*manifest.Topic, error) {
+	return manifest.Open(ctx, store, name, pause)
+}
+
+// CreateTopic makes a topic in an open store.
+func (s *Session) CreateTopic(ctx context.Context, store objstore.Store, name string, settings manifest.Settings) (*manifest.Topic, error) {
+	return manifest.Create(ctx, store, manifest.NewTopic{
+		Name:     name,
+		ID:       s.TopicID(),
+		Commit:   s.CommitID(),
+		Now:      s.Now(),
+		Secret:   secret(),
+		Settings: settings,
+	}, pause)
+}
+
+// The pauses between tries of a commit: from 20 ms, doubling up to a second,
+// 30 tries in all. That is about 25 seconds, which outlasts a busy moment of a
+// store and of a topic that many write to; what lasts longer is for the
+// scheduler.
+const (
+	firstPause = 20 * time.Millisecond
+	mostPause  = time.Second
+	mostTries  = 30
+)
+
+var errGaveUp = errors.New("gave up")
+
+// pause waits before try n. Half of the wait is random, so that those who met
+// once do not meet again.
+func pause(ctx context.Context, n int) error {
+	if n >= mostTries {
+		return fmt.Errorf("%w after %d tries", errGaveUp, n)
+	}
+	wait := mostPause
+	if n < 7 { // 20 ms << 6 is above a second
+		wait = min(wait, firstPause<<(n-1))
+	}
+	timer := time.NewTimer(wait/2 + rand.N(wait/2))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// mostConflicts is how often an edit is made anew after another one was first.
+const mostConflicts = 5
+
+// Retry calls edit again while it is overtaken by others.
+func (s *Session) Retry(ctx context.Context, edit func() error) error {
+	for n := 1; ; n++ {
+		err := edit()
+		if n == mostConflicts || !errors.Is(err, manifest.ErrConflict) {
+			return err
+		}
+		s.Log.Info("overtaken, trying again", "try", n, "err", err)
+		if pauseErr := pause(ctx, n); pauseErr != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package reader
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/ledgerfold/ledgerfold/cmd/internal/output"
+	"github.com/ledgerfold/ledgerfold/cmd/internal/program"
+	"github.com/ledgerfold/ledgerfold/cmd/internal/topic"
+	"github.com/ledgerfold/ledgerfold/manifest"
+	"github.com/ledgerfold/ledgerfold/readerlib"
+	"github.com/ledgerfold/ledgerfold/segments"
+)
+
+// viewFlags choose which list of messages a command is about: a view of a
+// version.
+func viewFlags() []cli.Flag {
+	return append(topic.VersionFlags(), isolationFlag(), &cli.BoolFlag{
+		Name: "compacted", Usage: "the compacted view: what compaction left, and every message after it",
+	})
+}
+
+func isolationFlag() cli.Flag {
+	return &cli.StringFlag{Name: "isolation", Value: "read-committed", Usage: "read-committed, or read-uncommitted to see open transactions too"}
+}
+
+func fieldsFlag() cli.Flag {
+	return &cli.StringFlag{Name: "fields", Usage: "fields to show, in this order, as in id,key,value"}
+}
+
+func keyBase64Flag() cli.Flag {
+	return &cli.BoolFlag{Name: "key-base64", Usage: "keys are given as base64"}
+}
+
+// options are what the flags of viewFlags, as far as a command has them, say.
+func options(s *program.Session) (readerlib.Options, error) {
+	var o readerlib.Options
+	var err error
+	if o.Version, err = topic.ChosenVersion(s); err != nil {
+		return o, err
+	}
+	if s.Flags.Bool("compacted") {
+		o.View = readerlib.Compacted
+	}
+	switch text := s.Flags.String("isolation"); text {
+	case "", "read-committed":
+	case "read-uncommitted":
+		o.Isolation = readerlib.ReadUncommitted
+	default:
+		return o, program.Usagef("unknown isolation %q; use read-committed or read-uncommitted", text)
+	}
+	return o, nil
+}
+
+// open opens a reader on the topic that is the first argument.
+func open(ctx context.Context, s *program.Session, o readerlib.Options) (*source, error) {
+	t, err := s.Topic(ctx, s.Args[0])
+	if err != nil {
+		return nil, err
+	}
+	r, err := readerlib.Open(ctx, t, o)
+	if err != nil {
+		return nil, settle(ctx, t, nil, err)
+	}
+	return &source{r, t}, nil
+}
+
+// source is a reader and its topic.
+type source struct {
+	*readerlib.Reader
+	topic *manifest.Topic
+}
+
+// settle tells what an error of reading means here.
+func (src *source) settle(ctx context.Context, err error) error {
+	return settle(ctx, src.topic, src.Snapshot(), err)
+}
+
+// settle tells an object that a collection removed from one that is lost. A
+// version that was overtaken while it was read may be collected, and reading
+// again gives the newer one; of the newest version nothing is ever collected.
+func settle(ctx context.Context, t *manifest.Topic, read *manifest.Manifest, err error) error {
+	if !errors.Is(err, readerlib.ErrSnapshotExpired) {
+		return err
+	}
+	newest, newestErr := t.Latest(ctx)
+	if newestErr != nil || read != nil && read.Version != newest.Version {
+		return err
+	}
+	return fmt.Errorf("the newest version of topic %q: %w: %v", t.Name(), manifest.ErrMissing, err)
+}
+
+// position reads a position that was given for a flag or argument.
+func position(name, text string) (segments.Position, error) {
+	p, err := segments.ParsePosition(text)
+	if err != nil {
+		return p, program.Usagef("%s: %w", name, err)
+	}
+	return p, nil
+}
+
+// keyBytes is the key that was typed as text.
+func keyBytes(s *program.Session, text string) ([]byte, error) {
+	if !s.Flags.Bool("key-base64") {
+		return []byte(text), nil
+	}
+	key, err := base64.StdEncoding.Strict().DecodeString(text)
+	if err != nil {
+		return nil, program.Usagef("%q is not base64", text)
+	}
+	return key, nil
+}
+
+// messagePrinter prints messages, each as soon as it comes: as lines, or in
+// the pages of a table.
+type messagePrinter struct {
+	s      *program.Session
+	fields output.Fields
+	table  *output.Table // or nil
+	line   []byte
+}
+
+// newMessagePrinter shows what --fields asks for, or what suits the format.
+func newMessagePrinter(s *program.Session, o readerlib.Options) (*messagePrinter, error) {
+	p := &messagePrinter{s: s}
+	switch text := s.Flags.String("fields"); {
+	case s.Flags.IsSet("fields"):
+		var err error
+		if p.fields, err = output.ParseFields(text); err != nil {
+			return nil, program.Usagef("--fields: %w", err)
+		}
+	case s.JSON():
+		p.fields = output.AllFields(o.Isolation == readerlib.ReadUncommitted)
+	default:
+		p.fields = output.TableFields()
+	}
+	if !s.JSON() {
+		p.table = output.NewTable(s.Out, p.fields.Columns()...)
+	}
+	return p, nil
+}
+
+func (p *messagePrinter) print(m *segments.Message) error {
+	if p.table != nil {
+		return p.table.Row(p.fields.Cells(m)...)
+	}
+	p.line = append(p.fields.AppendLine(p.line[:0], m), '\n')
+	_, err := p.s.Out.Write(p.line)
+	return err
+}
+
+// printDeleted prints that a key is gone.
+func (p *messagePrinter) printDeleted(key []byte) error {
+	if p.table != nil {
+		cells := make([]any, len(p.fields))
+		for i, c := range p.fields.Columns() {
+			cells[i] = ""
+			if c.Name == "key" {
+				cells[i] = output.Cell(key)
+			}
+		}
+		cells[len(cells)-1] = strings.TrimSpace(fmt.Sprint(cells[len(cells)-1], " (deleted)"))
+		return p.table.Row(cells...)
+	}
+	p.line = append(output.AppendDeleted(p.line[:0], key), '\n')
+	_, err := p.s.Out.Write(p.line)
+	return err
+}
+
+func (p *messagePrinter) close() error {
+	if p.table != nil {
+		return p.table.Close()
+	}
+	return nil
+}
