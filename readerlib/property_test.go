@@ -282,19 +282,15 @@ func checkFetches(t *rapid.T, w *world, m *model, v manifest.Version) {
 }
 
 // checkSettled holds what a fetch calls absent and not attempted to the rows
-// there ever were. Of a ledger whose originals are trimmed only that is asked
-// which its survivors prove: the tail may be forgotten.
+// there ever were.
 func checkSettled(t *rapid.T, what string, m *model, first, end segments.Position, got readerlib.FetchResult) {
 	t.Helper()
 	if open := end.EntryPosition().After(m.maxRead); open != got.NotAttemptedFrom.Valid {
 		t.Fatalf("%s: not attempted from %v", what, got.NotAttemptedFrom)
 	}
-	written, kept := map[int64]int64{}, map[int64]int64{}
+	written := map[int64]int64{}
 	for _, r := range m.rows {
 		written[r.Position.Ledger] = r.Position.Entry
-		if m.live[r.Position] || r.Position.EntryPosition().After(m.retainedAfter) {
-			kept[r.Position.Ledger] = r.Position.Entry
-		}
 	}
 	has := map[segments.Position]bool{}
 	for _, r := range got.Messages {
@@ -308,7 +304,7 @@ func checkSettled(t *rapid.T, what string, m *model, first, end segments.Positio
 			switch {
 			case absent && (!asked || has[p] || entry > last):
 				t.Fatalf("%s: %s is absent in %v", what, p, got.Absent)
-			case !absent && asked && !has[p] && entry <= kept[ledger]:
+			case !absent && asked && !has[p] && entry <= last:
 				t.Fatalf("%s: %s is not absent in %v", what, p, got.Absent)
 			}
 		}

@@ -27,7 +27,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type tb interface {
 	Helper()
 	Fatalf(format string, args ...any)
-	Logf(format string, args ...any)
 }
 
 // world is a topic and the truth about it. It writes segments, dead rows and
@@ -77,6 +76,16 @@ func newWorld(t tb, store objstore.Store, settings ...string) *world {
 	return w
 }
 
+// through makes readers see the topic through another store.
+func (w *world) through(t tb, store objstore.Store) {
+	t.Helper()
+	topic, err := manifest.Open(w.ctx, store, "orders", neverPause)
+	if err != nil {
+		t.Fatalf("open topic: %v", err)
+	}
+	w.store, w.topic = store, topic
+}
+
 func neverPause(context.Context, int) error { return fmt.Errorf("nothing to wait for") }
 
 // clock is the time of version n.
@@ -119,6 +128,7 @@ func (w *world) write(t tb, job string, after segments.Position, entries []segme
 			end++
 		}
 		s := manifest.Segment{Range: segments.Range{After: after, Through: entries[end-1]}}
+		extents := extentsOf(entries[:end])
 		after, entries = s.Range.Through, entries[end:]
 		writer := segments.NewWriter(segments.WriterSettings{
 			Topic: string(w.topic.ID()), Writer: "test", BatchBytes: w.batchBytes, Compression: segments.CompressionLZ4,
@@ -138,6 +148,7 @@ func (w *world) write(t tb, job string, after segments.Position, entries []segme
 			w.put(t, s.Object, sealed.Data)
 			w.put(t, s.Index, sealed.Index)
 		}
+		s.Info.Ledgers = extents
 		written = append(written, s)
 	}
 	return written
@@ -299,6 +310,20 @@ func (w *world) trimmable() []segments.Position {
 	return ends
 }
 
+// extentsOf is what entries hold of each ledger. A compacted segment tells it of
+// all it covers, whatever is left.
+func extentsOf(entries []segments.Position) []segments.Ledger {
+	var extents []segments.Ledger
+	for _, e := range entries {
+		if n := len(extents); n > 0 && extents[n-1].Ledger == e.Ledger {
+			extents[n-1].Last = e.Entry
+		} else {
+			extents = append(extents, segments.Ledger{Ledger: e.Ledger, First: e.Entry, Last: e.Entry})
+		}
+	}
+	return extents
+}
+
 func always(segments.Message) bool { return true }
 func never(segments.Message) bool  { return false }
 
@@ -375,5 +400,3 @@ func places(rows []segments.Message) []segments.Position {
 	slices.SortFunc(all, segments.Position.Compare)
 	return slices.Compact(all)
 }
-
-var _ testing.TB = (*testing.T)(nil)
