@@ -72,10 +72,9 @@ func survey(data *Buffer, off int64) (headBlock, error) {
 		return headBlock{}, err
 	}
 	b := headBlock{Offset: off, Metadata: m.metaBytes, Body: m.bodyBytes}
-	headers := layoutOf(Schema(Headers)).buffers
-	for i := range len(meta.buffers) / pairBytes {
+	for i := range batchBuffers {
 		start, n := pair(meta.buffers, i)
-		if i == headers {
+		if i == headerBuffers {
 			b.Header, b.HeaderDecoded = start, b.Decoded
 		}
 		if n > 0 && meta.codec != codecNone {

@@ -1,7 +1,6 @@
 package segments
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -198,39 +197,42 @@ func (d *decoder) enter(column string) {
 
 // varlen reads an array of n byte strings.
 func (d *decoder) varlen(n int, null nullness) varlen {
-	v := varlen{valid: d.array(n, null), len: n}
-	v.offsets = d.offsets(n)
-	v.data = d.next()
-	if d.err == nil && n > 0 && int64(v.offset(n)) > int64(len(v.data)) {
-		d.fail(fmt.Errorf("the last offset is %d, with %d bytes", v.offset(n), len(v.data)))
-	}
+	v := varlen{lists: d.lists(n, null), data: d.next()}
+	d.checkEnd(v.lists, int64(len(v.data)))
 	if v.data == nil {
 		v.data = []byte{} // an empty string must not look like null
 	}
 	return v
 }
 
-// offsets reads the offsets of n byte strings or lists: n+1 numbers that never
-// go down.
-func (d *decoder) offsets(n int) []byte {
-	b := d.next()
+// lists reads what tells where n byte strings or lists begin and end: n+1
+// offsets that never go down.
+func (d *decoder) lists(n int, null nullness) lists {
+	l := lists{len: n, valid: d.array(n, null), offsets: d.next()}
 	if d.err != nil || n == 0 {
-		return nil
+		return l
 	}
-	if int64(len(b)) < 4*(int64(n)+1) {
-		d.fail(fmt.Errorf("%d offsets have %d bytes", n+1, len(b)))
-		return nil
+	if int64(len(l.offsets)) < 4*(int64(n)+1) {
+		d.fail(fmt.Errorf("%d offsets have %d bytes", n+1, len(l.offsets)))
+		return l
 	}
-	last := int32(0)
+	last := 0
 	for i := 0; i <= n; i++ {
-		o := int32(binary.LittleEndian.Uint32(b[4*i:]))
+		o := l.offset(i)
 		if o < last {
 			d.fail(fmt.Errorf("offset %d goes down from %d to %d", i, last, o))
-			return nil
+			return l
 		}
 		last = o
 	}
-	return b
+	return l
+}
+
+// checkEnd checks that no list of l goes beyond the n values that there are.
+func (d *decoder) checkEnd(l lists, n int64) {
+	if d.err == nil && l.len > 0 && int64(l.offset(l.len)) > n {
+		d.fail(fmt.Errorf("the last offset is %d, with %d values", l.offset(l.len), n))
+	}
 }
 
 // checkUTF8 checks that the strings of v are UTF-8, each for itself: that they
@@ -256,8 +258,7 @@ func (d *decoder) checkUTF8(v varlen) {
 // batch, so that messages can share it.
 func (d *decoder) properties(rows *Rows) {
 	d.enter("properties")
-	rows.properties.valid = d.array(d.rows, optional)
-	rows.properties.offsets = d.offsets(d.rows)
+	rows.properties = d.lists(d.rows, optional)
 	if d.err != nil {
 		return
 	}
@@ -266,16 +267,12 @@ func (d *decoder) properties(rows *Rows) {
 		d.fail(fmt.Errorf("it has %d properties", length))
 		return
 	}
+	d.checkEnd(rows.properties, length)
 	n := int(length)
-	rows.properties.len = d.rows
-	if d.rows > 0 && int64(rows.properties.offset(d.rows)) > length {
-		d.fail(fmt.Errorf("the last offset is %d, with %d properties", rows.properties.offset(d.rows), n))
-		return
-	}
 	d.array(n, required) // the structs themselves
-	keys := d.varlen(n, required)
-	d.checkUTF8(keys)
-	values := d.varlen(n, optional)
+	rows.propertyKeys = d.varlen(n, required)
+	d.checkUTF8(rows.propertyKeys)
+	rows.propertyValues = d.varlen(n, optional)
 	if d.err != nil {
 		return
 	}
@@ -285,7 +282,7 @@ func (d *decoder) properties(rows *Rows) {
 	}
 	rows.table = make([]Property, n)
 	for i := range rows.table {
-		rows.table[i] = Property{Key: text(keys.at(i)), Value: values.at(i)}
+		rows.table[i] = Property{Key: text(rows.propertyKeys.at(i)), Value: rows.propertyValues.at(i)}
 	}
 }
 

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"math/rand/v2"
 	"sync/atomic"
-	"testing"
+
+	"pgregory.net/rapid"
 )
 
 // source is an object in memory that counts what is read of it.
@@ -28,7 +28,7 @@ func (s *source) ReadAt(_ context.Context, p []byte, off int64) error {
 }
 
 // all is the bytes of b.
-func all(tb testing.TB, b *Buffer) []byte {
+func all(tb rapid.TB, b *Buffer) []byte {
 	tb.Helper()
 	p, err := io.ReadAll(io.NewSectionReader(b, 0, b.Size()))
 	if err != nil {
@@ -43,9 +43,9 @@ type stored struct {
 	info        Info
 }
 
-func (s *stored) open(tb testing.TB) *File {
+func (s *stored) open(tb rapid.TB) *File {
 	tb.Helper()
-	f, err := Open(tb.Context(), "object-1", s.data, s.index, s.info)
+	f, err := Open(context.Background(), "object-1", s.data, s.index, s.info)
 	if err != nil {
 		tb.Fatalf("open: %v", err)
 	}
@@ -55,7 +55,7 @@ func (s *stored) open(tb testing.TB) *File {
 func testHasher() Hasher { return NewHasher([SecretBytes]byte{1, 2, 3}) }
 
 // store writes rows as a segment of everything.
-func store(tb testing.TB, s WriterSettings, rows []Message) *stored {
+func store(tb rapid.TB, s WriterSettings, rows []Message) *stored {
 	tb.Helper()
 	w := NewWriter(s, testHasher())
 	for i := range rows {
@@ -109,82 +109,4 @@ func blockNumbers(f *File) []int {
 // compressions are all of them.
 func compressions() []Compression {
 	return []Compression{CompressionNone, CompressionLZ4, CompressionZstd}
-}
-
-// someRows is n rows of every kind that rules allow, made of seed.
-func someRows(seed uint64, n int) []Message {
-	rnd := rand.New(rand.NewPCG(seed, 1))
-	nullable := func(max int) []byte {
-		if rnd.IntN(4) == 0 {
-			return nil
-		}
-		b := make([]byte, rnd.IntN(max))
-		for i := range b {
-			b[i] = byte(rnd.IntN(256)) >> rnd.IntN(8)
-		}
-		return b
-	}
-	rows := make([]Message, 0, n)
-	at := Position{Ledger: int64(rnd.IntN(3)), Entry: int64(rnd.IntN(3)), Batch: -1}
-	size := int32(1)
-	for range n {
-		switch {
-		case at.Batch >= 0 && at.Batch+1 < size && rnd.IntN(5) > 0:
-			at.Batch += 1 + rnd.Int32N(size-at.Batch-1)
-		default:
-			if rnd.IntN(20) == 0 {
-				at.Ledger += 1 + int64(rnd.IntN(3))
-				at.Entry = -1
-			}
-			at.Entry += 1 + int64(rnd.IntN(2))
-			at.Batch, size = -1, 1
-			if rnd.IntN(3) == 0 {
-				size = 1 + rnd.Int32N(6)
-				at.Batch = rnd.Int32N(size)
-			}
-		}
-		m := Message{
-			Position:    at,
-			BatchSize:   size,
-			PublishTime: Millis(1700000000000 + rnd.Int64N(1000000)),
-			OrderingKey: nullable(8),
-		}
-		if rnd.IntN(2) == 0 {
-			m.EventTime = Some(Millis(rnd.Int64N(1<<41) - 1<<40))
-		}
-		if rnd.IntN(2) == 0 {
-			m.Producer = Some([]string{"", "p", "producer", "Erzähler"}[rnd.IntN(4)])
-			m.Sequence = Some(rnd.Int64())
-		}
-		if rnd.IntN(3) == 0 {
-			m.Epoch = Some(rnd.Int32())
-		}
-		if rnd.IntN(3) == 0 {
-			m.Txn = Some(TxnID{Most: rnd.Uint64N(3), Least: rnd.Uint64()})
-		}
-		switch m.Kind = Kind(rnd.IntN(8)); {
-		case m.Kind == KindTombstone:
-			m.Key = append([]byte{}, nullable(3)...)
-			if rnd.IntN(2) == 0 {
-				m.Value = []byte{}
-			}
-		case m.Kind.IsMarker():
-			m.Txn = Some(TxnID{Most: 1, Least: rnd.Uint64N(9)})
-		default:
-			m.Kind = KindMessage
-			m.Key = nullable(4)
-			m.Value = nullable(60)
-			if m.Key != nil && m.Value == nil {
-				m.Value = []byte{}
-			}
-		}
-		if rnd.IntN(3) == 0 {
-			m.Properties = []Property{}
-			for range rnd.IntN(3) {
-				m.Properties = append(m.Properties, Property{Key: []string{"", "k", "größe"}[rnd.IntN(3)], Value: nullable(5)})
-			}
-		}
-		rows = append(rows, m)
-	}
-	return rows
 }

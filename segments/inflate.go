@@ -26,12 +26,16 @@ const (
 // is allocated that was not asked for first.
 type inflater struct {
 	zstd func() (*zstd.Decoder, error) // made at the first use; it runs nothing of its own
+	lz4  sync.Pool                     // of *lz4.Reader
 }
 
 func newInflater() *inflater {
-	return &inflater{zstd: sync.OnceValues(func() (*zstd.Decoder, error) {
-		return zstd.NewReader(nil, zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true))
-	})}
+	return &inflater{
+		zstd: sync.OnceValues(func() (*zstd.Decoder, error) {
+			return zstd.NewReader(nil, zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true))
+		}),
+		lz4: sync.Pool{New: func() any { return lz4.NewReader(nil) }},
+	}
 }
 
 // budget is how many bytes a decode may still allocate.
@@ -66,7 +70,7 @@ func (in *inflater) buffer(c codec, b []byte, left *budget) ([]byte, error) {
 	}
 	switch c {
 	case codecLZ4:
-		return inflateLZ4(b, length)
+		return in.inflateLZ4(b, length)
 	case codecZstd:
 		return in.inflateZstd(b, length)
 	}
@@ -88,16 +92,20 @@ func (in *inflater) inflateZstd(b []byte, length int64) ([]byte, error) {
 	return out, nil
 }
 
-func inflateLZ4(b []byte, length int64) ([]byte, error) {
-	in := bytes.NewReader(b)
-	r := lz4.NewReader(in)
+func (in *inflater) inflateLZ4(b []byte, length int64) ([]byte, error) {
+	r := in.lz4.Get().(*lz4.Reader)
+	defer in.lz4.Put(r)
+	r.Reset(bytes.NewReader(b))
 	out := make([]byte, length)
 	if _, err := io.ReadFull(r, out); err != nil {
 		return nil, fmt.Errorf("inflate: %w", err)
 	}
 	// Reading to the end also checks what stands there.
-	if n, err := r.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("a buffer of %d bytes inflates to more: %w", length, err)
+	switch n, err := r.Read(make([]byte, 1)); {
+	case n > 0:
+		return nil, fmt.Errorf("a buffer of %d bytes inflates to more", length)
+	case !errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("inflate the end of a buffer: %w", err)
 	}
 	return out, nil
 }

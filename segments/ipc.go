@@ -109,12 +109,11 @@ func parseBatch(m message) (batchMeta, error) {
 	if m.header.f.bad {
 		return batchMeta{}, errors.New("a record batch's metadata points outside of itself")
 	}
-	want := layoutOf(Schema(All))
-	if n := len(meta.nodes) / pairBytes; n != want.nodes {
-		return batchMeta{}, fmt.Errorf("a record batch has %d arrays, want %d", n, want.nodes)
+	if n := len(meta.nodes) / pairBytes; n != batchArrays {
+		return batchMeta{}, fmt.Errorf("a record batch has %d arrays, want %d", n, batchArrays)
 	}
-	if n := len(meta.buffers) / pairBytes; n != want.buffers {
-		return batchMeta{}, fmt.Errorf("a record batch has %d buffers, want %d", n, want.buffers)
+	if n := len(meta.buffers) / pairBytes; n != batchBuffers {
+		return batchMeta{}, fmt.Errorf("a record batch has %d buffers, want %d", n, batchBuffers)
 	}
 	return meta, nil
 }

@@ -25,11 +25,13 @@ type Rows struct {
 	sequence, epoch       fixed
 	orderingKey           varlen
 
-	// Of the payload, where it was read. Row i has the properties in table
-	// from offset i to i+1.
-	value      varlen
-	properties varlen
-	table      []Property
+	// The payload, where it was read. Row i has the properties in table from
+	// offset i to i+1.
+	value          varlen
+	properties     lists
+	propertyKeys   varlen
+	propertyValues varlen
+	table          []Property
 }
 
 // fixed is a column of values of one width, little-endian.
@@ -42,16 +44,21 @@ func (f fixed) uint64(i int) uint64 { return binary.LittleEndian.Uint64(f.values
 func (f fixed) int64(i int) int64   { return int64(f.uint64(i)) }
 func (f fixed) int32(i int) int32   { return int32(binary.LittleEndian.Uint32(f.values[4*i:])) }
 
-// varlen is a column of byte strings, one behind the other in data; string i
-// lies from offset i to offset i+1.
-type varlen struct {
+// lists is a column of len lists, whose values lie one behind the other; list
+// i has those from offset i to offset i+1.
+type lists struct {
 	len     int
 	valid   bitmap
 	offsets []byte
-	data    []byte
 }
 
-func (v varlen) offset(i int) int { return int(int32(binary.LittleEndian.Uint32(v.offsets[4*i:]))) }
+func (l lists) offset(i int) int { return int(int32(binary.LittleEndian.Uint32(l.offsets[4*i:]))) }
+
+// varlen is a column of byte strings: lists of the bytes in data.
+type varlen struct {
+	lists
+	data []byte
+}
 
 // at is string i; nil if it is null. Appending to it does no harm.
 func (v varlen) at(i int) []byte {

@@ -64,32 +64,11 @@ func fileSchema(s WriterSettings, r Range) *arrow.Schema {
 	return arrow.NewSchema(Schema(All).Fields(), &metadata)
 }
 
-// layout counts what a record batch's metadata lists for its columns.
-type layout struct{ nodes, buffers int }
-
-// layoutOf is the layout of columns with schema.
-func layoutOf(schema *arrow.Schema) layout {
-	var l layout
-	for _, field := range schema.Fields() {
-		l.add(field.Type)
-	}
-	return l
-}
-
-func (l *layout) add(t arrow.DataType) {
-	l.nodes++
-	switch t := t.(type) {
-	case *arrow.BinaryType, *arrow.StringType:
-		l.buffers += 3 // validity, offsets, bytes
-	case *arrow.ListType:
-		l.buffers += 2 // validity, offsets
-		l.add(t.Elem())
-	case *arrow.StructType:
-		l.buffers++ // validity
-		for _, field := range t.Fields() {
-			l.add(field.Type)
-		}
-	default:
-		l.buffers += 2 // validity, values
-	}
-}
+// What the metadata of a record batch lists for our schema: an array for each
+// column and for what is nested in it, and their buffers. The buffers of the
+// headers come first.
+const (
+	batchArrays   = 19
+	batchBuffers  = 43
+	headerBuffers = 31
+)
