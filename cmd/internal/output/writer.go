@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"syscall"
+
+	"github.com/mattn/go-isatty"
 )
 
 // ErrClosed says that nobody reads standard output any more, as when it is
@@ -15,12 +18,22 @@ var ErrClosed = errors.New("standard output is closed")
 // Writer is standard output. It is buffered; who wants a line seen flushes. It
 // remembers its first error, so that a caller may ask once at the end.
 type Writer struct {
-	buf *bufio.Writer
-	err error
+	buf      *bufio.Writer
+	terminal bool
+	line     []byte
+	err      error
 }
 
 // NewWriter buffers what goes to w.
-func NewWriter(w io.Writer) *Writer { return &Writer{buf: bufio.NewWriterSize(w, 64<<10)} }
+func NewWriter(w io.Writer) *Writer {
+	return &Writer{buf: bufio.NewWriterSize(w, 64<<10), terminal: IsTerminal(w)}
+}
+
+// IsTerminal reports whether a stream ends at a person.
+func IsTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && isatty.IsTerminal(f.Fd())
+}
 
 // Write adds to what is written.
 func (w *Writer) Write(p []byte) (int, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"net"
 	"syscall"
 
 	"github.com/ledgerfold/ledgerfold/manifest"
@@ -79,10 +78,13 @@ var fates = []struct {
 	// acting on its absence.
 	{objstore.ErrNotFound, Corrupt},
 
+	// A disk that is full or read-only stays so until somebody looks.
+	{syscall.ENOSPC, Failed},
+	{syscall.EDQUOT, Failed},
+	{syscall.EROFS, Failed},
+
+	{errUnreachable, Again},
 	{context.DeadlineExceeded, Again},
-	{syscall.ECONNREFUSED, Again},
-	{syscall.ECONNRESET, Again},
-	{syscall.EPIPE, Again}, // of a connection; of standard output it is a ClosedError
 }
 
 // CodeOf is the one place that turns an error into an exit code.
@@ -100,9 +102,6 @@ func CodeOf(err error) Code {
 		if errors.Is(err, fate.is) {
 			return fate.code
 		}
-	}
-	if netErr := net.Error(nil); errors.As(err, &netErr) {
-		return Again
 	}
 	return Failed
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mattn/go-isatty"
 	"github.com/urfave/cli/v2"
 
 	"github.com/ledgerfold/ledgerfold/cmd/internal/output"
@@ -69,7 +68,7 @@ func newSession(cc *cli.Context, c *Command, streams Streams, stderr io.Writer, 
 		ids:     newIDs(),
 	}
 	var err error
-	if s.Format, err = format(cc.String("output"), c.Formats, isTerminal(streams.Out)); err != nil {
+	if s.Format, err = format(cc.String("output"), c.Formats, output.IsTerminal(streams.Out)); err != nil {
 		return nil, err
 	}
 	if text := cc.String("now"); text != "" {
@@ -77,7 +76,7 @@ func newSession(cc *cli.Context, c *Command, streams Streams, stderr io.Writer, 
 			return nil, Usagef("--now: %w", err)
 		}
 	}
-	quiet, terminal := cc.Bool("quiet"), isTerminal(streams.Err)
+	quiet, terminal := cc.Bool("quiet"), output.IsTerminal(streams.Err)
 	s.Progress = terminal && !quiet
 	level, err := logLevel(cc.String("log-level"), quiet, terminal)
 	if err != nil {
@@ -134,11 +133,6 @@ func ParseTime(text string) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("%q is not a time (want RFC 3339 with a zone, as in 2026-01-02T15:04:05Z)", text)
 	}
 	return t.UTC(), nil
-}
-
-func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && isatty.IsTerminal(f.Fd())
 }
 
 // profile writes a CPU profile until the command ends.

@@ -10,18 +10,30 @@ import (
 
 	"github.com/ledgerfold/ledgerfold/manifest"
 	"github.com/ledgerfold/ledgerfold/objstore"
+	"github.com/ledgerfold/ledgerfold/objstore/limit"
 	"github.com/ledgerfold/ledgerfold/objstore/open"
+	"github.com/ledgerfold/ledgerfold/objstore/retry"
 )
 
 // Store opens the store that --store names. This is the only place where a
 // store is opened, so every command has the same limits and retries.
 func (s *Session) Store(ctx context.Context) (objstore.Store, error) {
-	return OpenStore(ctx, s.Flags.String("store"))
+	return OpenStore(ctx, s.Flags.String("store"), os.Getenv)
 }
 
-// OpenStore opens the store at an address.
-func OpenStore(ctx context.Context, address string) (objstore.Store, error) {
-	return open.Open(ctx, address, os.Getenv)
+// requestsAtOnce bounds the requests that are under way. It keeps a store
+// busy from one machine, and connections and memory few.
+const requestsAtOnce = 16
+
+// OpenStore opens the store at an address. Each request takes its place among
+// those under way, and is tried again until its outcome is known; while it
+// pauses it holds no place.
+func OpenStore(ctx context.Context, address string, env func(string) string) (objstore.Store, error) {
+	store, err := open.Open(ctx, address, env)
+	if err != nil {
+		return nil, err
+	}
+	return marked{retry.New(limit.New(store, requestsAtOnce), retry.Default(), retry.Sleep)}, nil
 }
 
 // Topic opens the topic called name.

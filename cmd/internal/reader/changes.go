@@ -53,7 +53,7 @@ before has the view of the version after.`,
 				switch {
 				case err != nil:
 				case change.Deleted:
-					err = printer.printDeleted(change.Message.Key)
+					err = printer.printGone(change.Message.Key)
 				default:
 					err = printer.print(&change.Message)
 				}

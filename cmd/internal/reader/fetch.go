@@ -9,6 +9,7 @@ import (
 	"github.com/ledgerfold/ledgerfold/cmd/internal/output"
 	"github.com/ledgerfold/ledgerfold/cmd/internal/program"
 	"github.com/ledgerfold/ledgerfold/cmd/internal/topic"
+	"github.com/ledgerfold/ledgerfold/ingest/ndjson"
 	"github.com/ledgerfold/ledgerfold/readerlib"
 	"github.com/ledgerfold/ledgerfold/segments"
 )
@@ -89,18 +90,18 @@ func printFetched(p *messagePrinter, result *readerlib.FetchResult) error {
 	for i := range result.Messages {
 		m := &result.Messages[i]
 		if p.table == nil {
-			answer.Messages = append(answer.Messages, p.fields.AppendLine(nil, m))
+			answer.Messages = append(answer.Messages, ndjson.Append(nil, m, p.fields))
 		} else if err := p.print(m); err != nil {
 			return err
 		}
 	}
 	if p.table == nil {
-		return p.s.Out.JSON(answer)
+		return p.out.JSON(answer)
 	}
 	if err := p.close(); err != nil {
 		return err
 	}
-	l := output.NewList(p.s.Out)
+	l := output.NewList(p.out)
 	l.Add("messages", len(result.Messages))
 	l.Add("absent", strings.Join(answer.Absent, " "))
 	l.Add("failed", strings.Join(answer.Failed, " "))

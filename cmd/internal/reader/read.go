@@ -46,7 +46,7 @@ What is printed is one version of the topic, whatever is written meanwhile.`,
 			if err != nil {
 				return err
 			}
-			o.HeadersOnly = !printer.fields.NeedPayload()
+			o.HeadersOnly = printer.headersOnly()
 			r, err := open(ctx, s, o)
 			if err != nil {
 				return err

@@ -5,13 +5,14 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/ledgerfold/ledgerfold/cmd/internal/output"
 	"github.com/ledgerfold/ledgerfold/cmd/internal/program"
 	"github.com/ledgerfold/ledgerfold/cmd/internal/topic"
+	"github.com/ledgerfold/ledgerfold/ingest/ndjson"
 	"github.com/ledgerfold/ledgerfold/manifest"
 	"github.com/ledgerfold/ledgerfold/readerlib"
 	"github.com/ledgerfold/ledgerfold/segments"
@@ -119,57 +120,65 @@ func keyBytes(s *program.Session, text string) ([]byte, error) {
 // messagePrinter prints messages, each as soon as it comes: as lines, or in
 // the pages of a table.
 type messagePrinter struct {
-	s      *program.Session
-	fields output.Fields
+	out    *output.Writer
+	fields []ndjson.Field
 	table  *output.Table // or nil
-	line   []byte
 }
 
 // newMessagePrinter shows what --fields asks for, or what suits the format.
+//
+// A message line has no transaction where what is shown is settled: a copy of
+// it must not open transactions anew.
 func newMessagePrinter(s *program.Session, o readerlib.Options) (*messagePrinter, error) {
-	p := &messagePrinter{s: s}
-	switch text := s.Flags.String("fields"); {
+	p := &messagePrinter{out: s.Out}
+	switch {
 	case s.Flags.IsSet("fields"):
 		var err error
-		if p.fields, err = output.ParseFields(text); err != nil {
+		if p.fields, err = ndjson.ParseFields(s.Flags.String("fields")); err != nil {
 			return nil, program.Usagef("--fields: %w", err)
 		}
-	case s.JSON():
-		p.fields = output.AllFields(o.Isolation == readerlib.ReadUncommitted)
-	default:
+	case !s.JSON():
 		p.fields = output.TableFields()
+	case o.Isolation == readerlib.ReadUncommitted:
+		p.fields = ndjson.AllFields()
+	default:
+		p.fields = ndjson.SettledFields()
 	}
 	if !s.JSON() {
-		p.table = output.NewTable(s.Out, p.fields.Columns()...)
+		p.table = output.NewTable(s.Out, output.Columns(p.fields)...)
 	}
 	return p, nil
 }
 
-func (p *messagePrinter) print(m *segments.Message) error {
-	if p.table != nil {
-		return p.table.Row(p.fields.Cells(m)...)
-	}
-	p.line = append(p.fields.AppendLine(p.line[:0], m), '\n')
-	_, err := p.s.Out.Write(p.line)
-	return err
+// headersOnly reports whether all that is shown is in the headers.
+func (p *messagePrinter) headersOnly() bool {
+	return !slices.Contains(p.fields, ndjson.Value) && !slices.Contains(p.fields, ndjson.Properties)
 }
 
-// printDeleted prints that a key is gone.
-func (p *messagePrinter) printDeleted(key []byte) error {
+func (p *messagePrinter) print(m *segments.Message) error {
 	if p.table != nil {
-		cells := make([]any, len(p.fields))
-		for i, c := range p.fields.Columns() {
-			cells[i] = ""
-			if c.Name == "key" {
-				cells[i] = output.Cell(key)
-			}
-		}
-		cells[len(cells)-1] = strings.TrimSpace(fmt.Sprint(cells[len(cells)-1], " (deleted)"))
-		return p.table.Row(cells...)
+		return p.table.Row(output.Cells(m, p.fields)...)
 	}
-	p.line = append(output.AppendDeleted(p.line[:0], key), '\n')
-	_, err := p.s.Out.Write(p.line)
-	return err
+	return p.out.Line(m, p.fields)
+}
+
+// printGone prints that a key is gone.
+func (p *messagePrinter) printGone(key []byte) error {
+	if p.table == nil {
+		return p.out.Gone(key)
+	}
+	cells := make([]any, len(p.fields))
+	for i, f := range p.fields {
+		switch f {
+		case ndjson.ID:
+			cells[i] = "deleted"
+		case ndjson.Key:
+			cells[i] = output.Cell(key)
+		default:
+			cells[i] = ""
+		}
+	}
+	return p.table.Row(cells...)
 }
 
 func (p *messagePrinter) close() error {
