@@ -17,7 +17,7 @@ const (
 	maxElement = 255
 )
 
-// CheckKey returns an ErrInvalid unless key is one that every store takes and
+// CheckKey returns an ErrInvalid, which does not repeat key, unless key is one that every store takes and
 // keeps apart from all others: path elements of the alphabet [A-Za-z0-9_.=-],
 // none of them empty, "." or "..", joined by "/".
 //
@@ -29,27 +29,23 @@ func CheckKey(key string) error {
 	}
 	for element := range strings.SplitSeq(key, "/") {
 		if err := checkElement(element); err != nil {
-			return fmt.Errorf("key %q: %w", key, err)
+			return err
 		}
 	}
 	return nil
 }
 
-// CheckPrefix returns an ErrInvalid unless some key begins with prefix. The
+// CheckPrefix returns an ErrInvalid, which does not repeat prefix, unless some key begins with prefix. The
 // empty prefix begins them all, and the last element may be cut off anywhere.
 func CheckPrefix(prefix string) error {
 	last := prefix
 	if i := strings.LastIndexByte(prefix, '/'); i >= 0 {
 		if err := CheckKey(prefix[:i]); err != nil {
-			return fmt.Errorf("prefix %q: %w", prefix, err)
+			return err
 		}
 		last = prefix[i+1:]
 	}
-	// "x" makes a whole element of one that is cut off.
-	if err := checkElement(last + "x"); err != nil {
-		return fmt.Errorf("prefix %q: %w", prefix, err)
-	}
-	return nil
+	return checkElement(last + "x") // makes a whole element of one that is cut off
 }
 
 func checkElement(element string) error {
@@ -62,14 +58,30 @@ func checkElement(element string) error {
 		return fmt.Errorf("path element of %d bytes, want at most %d: %w", len(element), maxElement, ErrInvalid)
 	}
 	for i := range len(element) {
-		if !inAlphabet(element[i]) {
+		if !InAlphabet(element[i]) {
 			return fmt.Errorf("byte %q is not of [A-Za-z0-9_.=-]: %w", element[i], ErrInvalid)
 		}
 	}
 	return nil
 }
 
-func inAlphabet(b byte) bool {
+// InAlphabet reports whether b may be in a path element of a key.
+func InAlphabet(b byte) bool {
 	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' ||
 		b == '_' || b == '.' || b == '=' || b == '-'
+}
+
+// Failed is the error of a call: it names the act and the key, or the prefix,
+// before err. It is nil if err is. What is no key is quoted and cut short, for
+// it may hold anything and be of any length.
+func Failed(act, key string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case key == "":
+		return fmt.Errorf("%s: %w", act, err)
+	case CheckPrefix(key) != nil:
+		return fmt.Errorf("%s %.80q: %w", act, key, err)
+	}
+	return fmt.Errorf("%s %s: %w", act, key, err)
 }

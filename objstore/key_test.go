@@ -45,6 +45,23 @@ func TestCheckPrefixTakesTheBeginningsOfKeys(t *testing.T) {
 	}
 }
 
+func TestFailedNamesTheActAndTheKey(t *testing.T) {
+	for _, c := range []struct{ key, want string }{
+		{"m/1", "put m/1: object exists"},
+		{"m/", "put m/: object exists"},
+		{"", "put: object exists"},
+		{"a\x1b[2J\n", `put "a\x1b[2J\n": object exists`},
+		{strings.Repeat("k", 300), `put "` + strings.Repeat("k", 80) + `": object exists`},
+	} {
+		if got := objstore.Failed("put", c.key, objstore.ErrExists); got.Error() != c.want || !errors.Is(got, objstore.ErrExists) {
+			t.Errorf("Failed = %q, want %q", got, c.want)
+		}
+	}
+	if err := objstore.Failed("put", "m/1", nil); err != nil {
+		t.Errorf("Failed of nil = %v, want nil", err)
+	}
+}
+
 // Whatever passes stays where it is when a file system looks at it, and every
 // beginning of it passes as a prefix.
 func FuzzCheckKey(f *testing.F) {

@@ -6,7 +6,6 @@ package fault
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"strings"
 	"sync"
@@ -153,7 +152,7 @@ func (s *Store) fate(verb Verb, key string) Fault {
 }
 
 func injected(verb Verb, key string) error {
-	return fmt.Errorf("%s %s: %w", verb, key, ErrInjected)
+	return objstore.Failed(string(verb), key, ErrInjected)
 }
 
 func (s *Store) Put(ctx context.Context, key string, body objstore.Body) error {
@@ -169,7 +168,7 @@ func (s *Store) write(ctx context.Context, verb Verb, key string, call func(cont
 	case None:
 		return call(ctx)
 	case Denied:
-		return fmt.Errorf("%s %s: %w", verb, key, objstore.ErrDenied)
+		return objstore.Failed(string(verb), key, objstore.ErrDenied)
 	case After, Short:
 		_ = call(ctx) // whatever the answer was, it is lost
 	case Late:
@@ -185,9 +184,9 @@ func (s *Store) Get(ctx context.Context, key string, max int64) ([]byte, error) 
 	case None:
 		return s.next.Get(ctx, key, max)
 	case Denied:
-		return nil, fmt.Errorf("get %s: %w", key, objstore.ErrDenied)
+		return nil, objstore.Failed("get", key, objstore.ErrDenied)
 	case Missing:
-		return nil, fmt.Errorf("get %s: %w", key, objstore.ErrNotFound)
+		return nil, objstore.Failed("get", key, objstore.ErrNotFound)
 	case After, Short:
 		_, _ = s.next.Get(ctx, key, max)
 	}
@@ -199,9 +198,9 @@ func (s *Store) ReadAt(ctx context.Context, key string, p []byte, off int64) err
 	case None:
 		return s.next.ReadAt(ctx, key, p, off)
 	case Denied:
-		return fmt.Errorf("read %s: %w", key, objstore.ErrDenied)
+		return objstore.Failed("read", key, objstore.ErrDenied)
 	case Missing:
-		return fmt.Errorf("read %s: %w", key, objstore.ErrNotFound)
+		return objstore.Failed("read", key, objstore.ErrNotFound)
 	case After:
 		_ = s.next.ReadAt(ctx, key, p, off)
 	case Short:
@@ -215,7 +214,7 @@ func (s *Store) List(ctx context.Context, prefix, after string) iter.Seq2[objsto
 		fate := s.fate(List, prefix)
 		switch fate {
 		case Denied:
-			yield(objstore.Entry{}, fmt.Errorf("list %s: %w", prefix, objstore.ErrDenied))
+			yield(objstore.Entry{}, objstore.Failed("list", prefix, objstore.ErrDenied))
 			return
 		case Missing:
 			return

@@ -56,7 +56,7 @@ func (s *Store) path(key string) string { return filepath.Join(s.dir, filepath.F
 func (s *Store) Get(ctx context.Context, key string, max int64) ([]byte, error) {
 	b, err := s.get(ctx, key, max)
 	if err != nil {
-		return nil, fmt.Errorf("get %s: %w", key, kind(err))
+		return nil, objstore.Failed("get", key, kind(err))
 	}
 	return b, nil
 }
@@ -79,7 +79,7 @@ func (s *Store) get(ctx context.Context, key string, max int64) ([]byte, error) 
 
 func (s *Store) ReadAt(ctx context.Context, key string, p []byte, off int64) error {
 	if err := s.readAt(ctx, key, p, off); err != nil {
-		return fmt.Errorf("read %s: %d bytes at %d: %w", key, len(p), off, kind(err))
+		return objstore.Failed("read", key, fmt.Errorf("%d bytes at %d: %w", len(p), off, kind(err)))
 	}
 	return nil
 }
@@ -121,10 +121,7 @@ func (s *Store) open(ctx context.Context, key string) (*os.File, int64, error) {
 // Delete removes an object, and the folders that are left empty: the key of
 // one of them is free for an object then, as it is in S3.
 func (s *Store) Delete(ctx context.Context, key string) error {
-	if err := s.delete(ctx, key); err != nil {
-		return fmt.Errorf("delete %s: %w", key, kind(err))
-	}
-	return nil
+	return objstore.Failed("delete", key, kind(s.delete(ctx, key)))
 }
 
 func (s *Store) delete(ctx context.Context, key string) error {

@@ -2,7 +2,6 @@ package file
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
 	"iter"
 	"os"
@@ -18,7 +17,7 @@ import (
 func (s *Store) List(ctx context.Context, prefix, after string) iter.Seq2[objstore.Entry, error] {
 	return func(yield func(objstore.Entry, error) bool) {
 		if err := objstore.CheckPrefix(prefix); err != nil {
-			yield(objstore.Entry{}, fmt.Errorf("list: %w", err))
+			yield(objstore.Entry{}, objstore.Failed("list", prefix, err))
 			return
 		}
 		w := walk{ctx: ctx, prefix: prefix, after: after, yield: yield}
@@ -109,6 +108,6 @@ func (w walk) object(n name) bool {
 }
 
 func (w walk) fail(err error) bool {
-	w.yield(objstore.Entry{}, fmt.Errorf("list %s: %w", w.prefix, kind(err)))
+	w.yield(objstore.Entry{}, objstore.Failed("list", w.prefix, kind(err)))
 	return false
 }

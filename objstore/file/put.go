@@ -17,10 +17,7 @@ const tmp = "tmp~"
 
 // Put returns when the object and its name are on disk.
 func (s *Store) Put(ctx context.Context, key string, body objstore.Body) error {
-	if err := s.put(ctx, key, body); err != nil {
-		return fmt.Errorf("put %s: %w", key, err)
-	}
-	return nil
+	return objstore.Failed("put", key, s.put(ctx, key, body))
 }
 
 func (s *Store) put(ctx context.Context, key string, body objstore.Body) error {

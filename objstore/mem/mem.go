@@ -40,19 +40,23 @@ var _ objstore.Store = (*Store)(nil)
 
 // Put keeps a copy of body.
 func (s *Store) Put(ctx context.Context, key string, body objstore.Body) error {
+	return objstore.Failed("put", key, s.put(ctx, key, body))
+}
+
+func (s *Store) put(ctx context.Context, key string, body objstore.Body) error {
 	if err := check(ctx, key); err != nil {
-		return fmt.Errorf("put %s: %w", key, err)
+		return err
 	}
 	b := make([]byte, body.Size())
 	if _, err := io.ReadFull(io.NewSectionReader(body, 0, body.Size()), b); err != nil {
-		return fmt.Errorf("put %s: read body: %w", key, err)
+		return fmt.Errorf("read body: %w", err)
 	}
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i, found := slices.BinarySearch(s.keys, key)
 	if found {
-		return fmt.Errorf("put %s: %w", key, objstore.ErrExists)
+		return objstore.ErrExists
 	}
 	if s.objects == nil {
 		s.objects = make(map[string]object)
@@ -76,7 +80,7 @@ func (s *Store) Get(ctx context.Context, key string, max int64) ([]byte, error) 
 		err = objstore.ErrTooLarge
 	}
 	if err != nil {
-		return nil, fmt.Errorf("get %s: %w", key, err)
+		return nil, objstore.Failed("get", key, err)
 	}
 	return slices.Clone(o.bytes), nil
 }
@@ -88,7 +92,7 @@ func (s *Store) ReadAt(ctx context.Context, key string, p []byte, off int64) err
 		err = objstore.ErrRange
 	}
 	if err != nil {
-		return fmt.Errorf("read %s: %d bytes at %d: %w", key, len(p), off, err)
+		return objstore.Failed("read", key, fmt.Errorf("%d bytes at %d: %w", len(p), off, err))
 	}
 	copy(p, o.bytes[off:])
 	return nil
@@ -114,12 +118,12 @@ const pageSize = 1000
 func (s *Store) List(ctx context.Context, prefix, after string) iter.Seq2[objstore.Entry, error] {
 	return func(yield func(objstore.Entry, error) bool) {
 		if err := objstore.CheckPrefix(prefix); err != nil {
-			yield(objstore.Entry{}, fmt.Errorf("list: %w", err))
+			yield(objstore.Entry{}, objstore.Failed("list", prefix, err))
 			return
 		}
 		for last := after; ; {
 			if err := ctx.Err(); err != nil {
-				yield(objstore.Entry{}, fmt.Errorf("list %s: %w", prefix, err))
+				yield(objstore.Entry{}, objstore.Failed("list", prefix, err))
 				return
 			}
 			page := s.page(prefix, last)
@@ -157,7 +161,7 @@ func (s *Store) page(prefix, after string) []objstore.Entry {
 
 func (s *Store) Delete(ctx context.Context, key string) error {
 	if err := check(ctx, key); err != nil {
-		return fmt.Errorf("delete %s: %w", key, err)
+		return objstore.Failed("delete", key, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

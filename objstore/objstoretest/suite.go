@@ -59,11 +59,11 @@ func Run(t *testing.T, open func(t *testing.T) objstore.Store) {
 const big = 17<<20 + 5
 
 // pattern returns size bytes that differ between seeds and at every offset that
-// a part might begin at.
+// a part might begin at: each 4 KiB begin with the seed and their number.
 func pattern(seed byte, size int) []byte {
-	b := make([]byte, size)
-	for i := range b {
-		b[i] = seed ^ byte(i) ^ byte(i>>8) ^ byte(i>>16) ^ byte(i>>23)
+	b := bytes.Repeat([]byte("write once. "), size/12+1)[:size]
+	for i := 0; i < size; i += 4 << 10 {
+		copy(b[i:], fmt.Sprintf("%d %d ", seed, i))
 	}
 	return b
 }
