@@ -45,22 +45,14 @@ func Open(ctx context.Context, rawURL string, env func(string) string) (objstore
 	switch scheme {
 	case "file":
 		return openFile(u)
+	case "s3":
+		return openS3(ctx, u, env)
+	case "minio":
+		return openMinio(u, env)
 	}
 	return nil, refuse(scheme, "unknown scheme")
 }
 
 func refuse(scheme, reason string) error {
 	return fmt.Errorf("open %s store: %s: %w", scheme, reason, ErrURL)
-}
-
-func openFile(u *url.URL) (objstore.Store, error) {
-	switch {
-	case u.User != nil || u.Host != "" && !strings.EqualFold(u.Host, "localhost"):
-		return nil, refuse("file", "a host is named; three slashes begin an absolute path")
-	case u.Opaque != "" || u.Path == "":
-		return nil, refuse("file", "the path must be absolute")
-	case u.RawQuery != "" || u.Fragment != "":
-		return nil, refuse("file", "? and # in a path are written %3F and %23")
-	}
-	return file.Open(u.Path)
 }
