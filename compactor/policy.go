@@ -59,10 +59,10 @@ func DefaultPolicy() Policy {
 func (p Policy) Validate() error {
 	var errs []error
 	if p.RangeBytes < 1 {
-		errs = append(errs, fmt.Errorf("RangeBytes is %d, want at least 1", p.RangeBytes))
+		errs = append(errs, fmt.Errorf("range bytes are %d, want at least 1", p.RangeBytes))
 	}
 	if p.Parallel < 1 {
-		errs = append(errs, fmt.Errorf("Parallel is %d, want at least 1", p.Parallel))
+		errs = append(errs, fmt.Errorf("parallel is %d, want at least 1", p.Parallel))
 	}
 	return errors.Join(errs...)
 }

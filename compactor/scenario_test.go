@@ -1,14 +1,10 @@
 package compactor
 
 import (
-	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/ledgerfold/ledgerfold/manifest"
-	"github.com/ledgerfold/ledgerfold/objstore/fault"
 	"github.com/ledgerfold/ledgerfold/segments"
 )
 
@@ -361,41 +357,5 @@ func TestSegmentsAreSealedAtTheirSizeAndTile(t *testing.T) {
 	}
 	if n := len(w.live()); n != 8 {
 		t.Errorf("%d rows, want 8", n)
-	}
-}
-
-// A run whose originals are damaged or gone fails, names the object, and
-// changes nothing.
-func TestADamagedOriginalStopsTheRun(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		hook func(object string) fault.Hook
-		want error
-	}{
-		{"gone", func(object string) fault.Hook {
-			return func(op fault.Op) fault.Fault {
-				if op.Verb == fault.ReadAt && strings.Contains(op.Key, object) {
-					return fault.Missing
-				}
-				return fault.None
-			}
-		}, manifest.ErrMissing},
-	} {
-		for _, which := range []string{"d/", "x/"} {
-			t.Run(c.name+" "+which, func(t *testing.T) {
-				w := testWorld(t)
-				w.add("1:0 a=1\n 1:1 =1\n 1:2 a=2", "2:0 b=1\n 2:1 =2")
-				before := w.latest()
-				topic := w.through(fault.New(w.store, c.hook(which)), never)
-				_, err := Run(context.Background(), topic, nil, w.job(3))
-				if !errors.Is(err, c.want) || !strings.Contains(err.Error(), which) {
-					t.Errorf("error %v, want %v naming an object in %s", err, c.want, which)
-				}
-				if after := w.latest(); after.Version != before.Version {
-					t.Errorf("version %d, want %d", after.Version, before.Version)
-				}
-				w.wantRun(StateCompacted, "2:1", rowsIn{In: 5, Kept: 4, Superseded: 1}, older{})
-			})
-		}
 	}
 }

@@ -87,22 +87,37 @@ func beforeFirstYounger(ctx context.Context, t *manifest.Topic, s *manifest.Segm
 				return segments.None, false, err
 			}
 			for i := range rows.Len() {
-				if p := rows.Position(i); rows.PublishTime(i) > newest && r.Contains(p) {
-					before, err := entryBefore(ctx, file, b, p.EntryPosition(), s.Range.After)
-					if before.Before(r.After) {
-						before = r.After
-					}
-					return before, true, err
+				p := rows.Position(i)
+				if rows.PublishTime(i) <= newest || !r.Contains(p) {
+					continue
 				}
+				before, found := lastBefore(rows, p.EntryPosition())
+				if !found {
+					before, err = entryBefore(ctx, file, b-1, p.EntryPosition(), s.Range.After)
+				}
+				if before.Before(r.After) {
+					before = r.After
+				}
+				return before, true, err
 			}
 		}
 	}
 	return segments.None, false, nil
 }
 
-// entryBefore is the last entry of file before entry, which has a row in block
-// b, or first if there is none. A batch can begin blocks before the row that
-// was found.
+// lastBefore is the last entry of rows before entry, if there is one.
+func lastBefore(rows *segments.Rows, entry segments.Position) (segments.Position, bool) {
+	for i := rows.Len() - 1; i >= 0; i-- {
+		if p := rows.Position(i).EntryPosition(); p.Before(entry) {
+			return p, true
+		}
+	}
+	return segments.None, false
+}
+
+// entryBefore is the last entry before entry in the blocks of file through b,
+// or first if there is none. A batch can begin blocks before the row that was
+// found in it.
 func entryBefore(ctx context.Context, file *segments.File, b int, entry, first segments.Position) (segments.Position, error) {
 	blocks := file.Blocks()
 	for b >= 0 && !blocks[b].First.EntryPosition().Before(entry) {
@@ -114,16 +129,13 @@ func entryBefore(ctx context.Context, file *segments.File, b int, entry, first s
 	if last := blocks[b].Last.EntryPosition(); last.Before(entry) {
 		return last, nil
 	}
-	before := first
 	for rows, err := range file.Scan(ctx, []int{b}, segments.Headers) {
 		if err != nil {
 			return segments.None, err
 		}
-		for i := range rows.Len() {
-			if p := rows.Position(i).EntryPosition(); p.Before(entry) {
-				before = p
-			}
+		if before, found := lastBefore(rows, entry); found {
+			return before, nil
 		}
 	}
-	return before, nil
+	return first, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ledgerfold/ledgerfold/manifest"
 	"github.com/ledgerfold/ledgerfold/objstore"
+	"github.com/ledgerfold/ledgerfold/objstore/count"
 	"github.com/ledgerfold/ledgerfold/objstore/mem"
 	"github.com/ledgerfold/ledgerfold/segments"
 	"github.com/ledgerfold/ledgerfold/txnfilter"
@@ -67,6 +68,9 @@ func often(_ context.Context, n int) error {
 	}
 	return nil
 }
+
+// counted is the store of w with a count.
+func (w *world) counted() *count.Store { return count.New(w.store) }
 
 func (w *world) must(err error) {
 	w.Helper()
