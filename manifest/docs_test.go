@@ -26,7 +26,7 @@ func TestTheFormatPageIsTrue(t *testing.T) {
 			t.Errorf("%s lists\n%q, written are\n%q", title, got, want)
 		}
 	}
-	for _, e := range []Edit{Append{}, Compact{}, Trim{}, Set{}, Delete{}} {
+	for _, e := range []Edit{Append{}, Compact{}, Trim{}, Set{}, Delete{}, Collect{}} {
 		if !regexp.MustCompile(`what made it:.*\b` + e.kind() + `\b`).Match(page) {
 			t.Errorf("the page does not name the kind %q", e.kind())
 		}

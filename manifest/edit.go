@@ -64,3 +64,10 @@ type Set struct {
 
 // Delete ends the topic.
 type Delete struct{}
+
+// Collect is the first half of a garbage collection: it expires the versions
+// below ExpiredBefore, and shuts out the jobs below MinJob. Both only go up.
+type Collect struct {
+	ExpiredBefore Version
+	MinJob        JobID
+}

@@ -205,7 +205,8 @@ func TestAPinThatCameTooLateIsGivenUp(t *testing.T) {
 	if err := topic.Pin(t.Context(), 0, "reader"); err != nil {
 		t.Fatal(err)
 	}
-	mustCommit(t, topic, "1", expire{before: 1})
+	mustCommit(t, topic, "1", Set{Was: DefaultSettings(), Now: DefaultSettings()})
+	mustCommit(t, topic, "2", Collect{ExpiredBefore: 1})
 	if err := topic.Pin(t.Context(), 0, "late"); !errors.Is(err, ErrVersionNotFound) {
 		t.Errorf("Pin = %v, want ErrVersionNotFound", err)
 	}
@@ -219,14 +220,4 @@ func TestAPinThatCameTooLateIsGivenUp(t *testing.T) {
 	if want := []string{topic.pinKey(0, "reader")}; !slices.Equal(pins, want) {
 		t.Errorf("pins %q, want %q", pins, want)
 	}
-}
-
-// expire is what a collection commits, as far as these tests need it.
-type expire struct{ before Version }
-
-func (expire) kind() string { return "expire" }
-
-func (e expire) apply(m *Manifest) error {
-	m.ExpiredBefore = e.before
-	return nil
 }

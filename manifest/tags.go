@@ -151,6 +151,24 @@ func (t *Topic) Unpin(ctx context.Context, v Version, id string) error {
 	return nil
 }
 
+// pinned lists the versions that are pinned.
+func (t *Topic) pinned(ctx context.Context) ([]Version, error) {
+	var versions []Version
+	prefix := t.key("pin/")
+	for entry, err := range t.store.List(ctx, prefix, "") {
+		if err != nil {
+			return nil, fmt.Errorf("list pins of topic %q: %w", t.Name(), err)
+		}
+		number, _, _ := strings.Cut(strings.TrimPrefix(entry.Key, prefix), "/")
+		v, err := strconv.ParseUint(number, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("list pins of topic %q: %s: %w", t.Name(), entry.Key, segments.ErrCorrupt)
+		}
+		versions = append(versions, Version(v))
+	}
+	return versions, nil
+}
+
 func (t *Topic) pinKey(v Version, id string) string {
 	return t.key(fmt.Sprintf("pin/%020d/%s", v, id))
 }

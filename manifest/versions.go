@@ -91,16 +91,21 @@ func (t *Topic) listVersions(ctx context.Context, after string) iter.Seq2[Versio
 				yield(0, fmt.Errorf("list versions of topic %q: %w", t.Name(), err))
 				return
 			}
-			v, err := strconv.ParseUint(strings.TrimPrefix(entry.Key, prefix), 10, 64)
-			if err != nil {
-				yield(0, fmt.Errorf("list versions of topic %q: %s: %w", t.Name(), entry.Key, segments.ErrCorrupt))
-				return
-			}
-			if !yield(Version(v), nil) {
+			v, err := t.versionOf(entry.Key)
+			if !yield(v, err) || err != nil {
 				return
 			}
 		}
 	}
+}
+
+// versionOf is the version that lies at a key.
+func (t *Topic) versionOf(key string) (Version, error) {
+	v, err := strconv.ParseUint(strings.TrimPrefix(key, t.key("m/")), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("list versions of topic %q: %s: %w", t.Name(), key, segments.ErrCorrupt)
+	}
+	return Version(v), nil
 }
 
 // At is version v. Its error is ErrVersionNotFound where there was none, or it
