@@ -74,8 +74,7 @@ func TestOddRowsThatFitAreTaken(t *testing.T) {
 		row(func(m *Message) { m.Position = At(5, 1); m.Txn = Some(TxnID{}) }),                     // the zero transaction
 		row(func(m *Message) {
 			m.Position = At(5, 2)
-			m.Kind, m.Txn, m.Key, m.Value = 2, m.Txn, nil, nil
-			m.Txn.Valid = true
+			m.Kind, m.Txn, m.Key, m.Value = KindCommit, Some(TxnID{}), nil, nil
 		}), // its marker
 	}
 	f := store(t, WriterSettings{}, rows).open(t)
