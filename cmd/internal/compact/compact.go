@@ -16,6 +16,7 @@ func Program() *program.Program {
 		Commands: []program.Command{
 			create(),
 			topics(),
+			ingestCommand(),
 			plan(),
 			run(),
 			status(),
@@ -23,6 +24,7 @@ func Program() *program.Program {
 			set(),
 			tag(),
 			deleteTopic(),
+			demo(),
 		},
 	}
 }

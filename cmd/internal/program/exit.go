@@ -6,9 +6,9 @@ import (
 	"io/fs"
 	"syscall"
 
+	"github.com/ledgerfold/ledgerfold/ingest"
 	"github.com/ledgerfold/ledgerfold/manifest"
 	"github.com/ledgerfold/ledgerfold/objstore"
-	"github.com/ledgerfold/ledgerfold/objstore/open"
 	"github.com/ledgerfold/ledgerfold/readerlib"
 	"github.com/ledgerfold/ledgerfold/segments"
 )
@@ -43,8 +43,11 @@ var fates = []struct {
 	// newer one. It wraps ErrMissing, so it stands before it.
 	{readerlib.ErrSnapshotExpired, Again},
 
-	{open.ErrURL, Usage},
 	{readerlib.ErrBadRange, Usage},
+	{ingest.ErrFormat, Usage},
+
+	// What a line brings is wrong, whatever is wrong with it.
+	{ingest.ErrBadInput, Corrupt},
 
 	{segments.ErrCorrupt, Corrupt},
 	{manifest.ErrMissing, Corrupt}, // what a manifest names is part of the topic

@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/ledgerfold/ledgerfold/ingest"
 	"github.com/ledgerfold/ledgerfold/manifest"
 	"github.com/ledgerfold/ledgerfold/objstore"
-	"github.com/ledgerfold/ledgerfold/objstore/open"
 	"github.com/ledgerfold/ledgerfold/readerlib"
 	"github.com/ledgerfold/ledgerfold/segments"
 )
@@ -29,7 +29,6 @@ func TestEveryErrorHasItsCode(t *testing.T) {
 		{Usagef("bad"), Usage},
 		{wrap(manifest.ErrTopicName), Usage},
 		{wrap(manifest.ErrSetting), Usage},
-		{wrap(open.ErrURL), Usage},
 		{wrap(segments.ErrPosition), Usage},
 		{wrap(readerlib.ErrBadRange), Usage},
 		{wrap(objstore.ErrDenied), Usage},
@@ -53,6 +52,8 @@ func TestEveryErrorHasItsCode(t *testing.T) {
 		{wrap(manifest.ErrFenced), Conflict},
 		{wrap(&segments.CorruptError{Object: "d/x", Batch: 1, Column: "key", Err: errors.New("bad")}), Corrupt},
 		{wrap(manifest.ErrMissing), Corrupt},
+		{wrap(&ingest.LineError{Line: 3, Err: segments.ErrPosition}), Corrupt},
+		{wrap(ingest.ErrFormat), Usage},
 		{wrap(manifest.ErrUnsupported), Failed},
 		{fmt.Errorf("commit: %w: %w", manifest.ErrUnknown, errors.New("reset")), Again},
 	} {

@@ -38,6 +38,10 @@ type Command struct {
 	// each thing, and an answer is one line.)
 	Formats []string
 
+	// Text says that the command tells a story, which is text for programs too
+	// unless they ask for json.
+	Text bool
+
 	// NoStore says that the command does without --store.
 	NoStore bool
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"regexp"
 	"runtime/pprof"
 	"slices"
 	"strings"
@@ -68,7 +69,7 @@ func newSession(cc *cli.Context, c *Command, streams Streams, stderr io.Writer, 
 		ids:     newIDs(),
 	}
 	var err error
-	if s.Format, err = format(cc.String("output"), c.Formats, output.IsTerminal(streams.Out)); err != nil {
+	if s.Format, err = format(cc.String("output"), c.Formats, c.Text || output.IsTerminal(streams.Out)); err != nil {
 		return nil, err
 	}
 	if text := cc.String("now"); text != "" {
@@ -126,10 +127,14 @@ func logLevel(text string, quiet, terminal bool) (slog.Level, error) {
 	return slog.LevelWarn, nil
 }
 
+// timePattern is the shape of RFC 3339. Package time takes more than that: an
+// hour of one digit, and a comma before the fraction.
+var timePattern = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`)
+
 // ParseTime reads a time of RFC 3339, which has a zone, and nothing looser.
 func ParseTime(text string) (time.Time, error) {
-	var t time.Time
-	if err := t.UnmarshalText([]byte(text)); err != nil { // time.Parse takes 1:00:00 and commas
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil || !timePattern.MatchString(text) {
 		return time.Time{}, fmt.Errorf("%q is not a time (want RFC 3339 with a zone, as in 2026-01-02T15:04:05Z)", text)
 	}
 	return t.UTC(), nil

@@ -31,7 +31,7 @@ const requestsAtOnce = 16
 func OpenStore(ctx context.Context, address string, env func(string) string) (objstore.Store, error) {
 	store, err := open.Open(ctx, address, env)
 	if err != nil {
-		return nil, err
+		return nil, Usagef("%w", err) // nothing was asked of it yet, so it is how it is named
 	}
 	return marked{retry.New(limit.New(store, requestsAtOnce), retry.Default(), retry.Sleep)}, nil
 }
@@ -47,7 +47,7 @@ func (s *Session) Topic(ctx context.Context, name string) (*manifest.Topic, erro
 
 // TopicIn opens the topic called name in an open store.
 func (s *Session) TopicIn(ctx context.Context, store objstore.Store, name string) (*manifest.Topic, error) {
-	return manifest.Open(ctx, store, name, pause)
+	return manifest.Open(ctx, store, name, Pause)
 }
 
 // CreateTopic makes a topic in an open store.
@@ -59,7 +59,7 @@ func (s *Session) CreateTopic(ctx context.Context, store objstore.Store, name st
 		Now:      s.Now(),
 		Secret:   secret(),
 		Settings: settings,
-	}, pause)
+	}, Pause)
 }
 
 // The pauses between tries of a commit: from 20 ms, doubling up to a second,
@@ -74,9 +74,9 @@ const (
 
 var errGaveUp = errors.New("gave up")
 
-// pause waits before try n. Half of the wait is random, so that those who met
+// Pause is the manifest.Pause of real time: it waits before try n. Half of the wait is random, so that those who met
 // once do not meet again.
-func pause(ctx context.Context, n int) error {
+func Pause(ctx context.Context, n int) error {
 	if n >= mostTries {
 		return fmt.Errorf("%w after %d tries", errGaveUp, n)
 	}
@@ -105,7 +105,7 @@ func (s *Session) Retry(ctx context.Context, edit func() error) error {
 			return err
 		}
 		s.Log.Info("overtaken, trying again", "try", n, "err", err)
-		if pauseErr := pause(ctx, n); pauseErr != nil {
+		if pauseErr := Pause(ctx, n); pauseErr != nil {
 			return err
 		}
 	}
