@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/ledgerfold/ledgerfold/objstore"
-	"github.com/ledgerfold/ledgerfold/objstore/file"
 )
 
 // ErrURL says that a text names no store. Its message lists the forms that do,
@@ -35,7 +34,7 @@ func Open(ctx context.Context, rawURL string, env func(string) string) (objstore
 	}
 	m := schemePattern.FindStringSubmatch(rawURL)
 	if m == nil {
-		return file.Open(rawURL)
+		return openFolder(rawURL)
 	}
 	scheme := strings.ToLower(m[1] + m[2])
 	u, err := url.Parse(rawURL)

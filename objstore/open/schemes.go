@@ -21,7 +21,15 @@ func openFile(u *url.URL) (objstore.Store, error) {
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return nil, refuse("file", "? and # in a path are written %3F and %23")
 	}
-	return file.Open(u.Path)
+	return openFolder(u.Path)
+}
+
+func openFolder(path string) (objstore.Store, error) {
+	s, err := file.Open(path)
+	if err != nil {
+		return nil, err // s would be a Store that is not nil and points nowhere
+	}
+	return s, nil
 }
 
 func openS3(ctx context.Context, u *url.URL, env func(string) string) (objstore.Store, error) {
@@ -65,7 +73,7 @@ func openMinio(u *url.URL, env func(string) string) (objstore.Store, error) {
 	return minio.Open(minio.Settings{
 		Alias:  alias,
 		Bucket: bucket,
-		Prefix: strings.TrimPrefix(prefix, "/"),
+		Prefix: prefix,
 		Region: query.Get("region"),
 	}, env)
 }
@@ -83,7 +91,7 @@ func parseBucket(u *url.URL, known ...string) (name, prefix string, query url.Va
 	if u.Fragment != "" {
 		return "", "", nil, refuse(u.Scheme, "a # is in it")
 	}
-	prefix = strings.Trim(u.Path, "/")
+	prefix = strings.TrimRight(strings.TrimPrefix(u.Path, "/"), "/")
 	if prefix != "" {
 		if err := objstore.CheckKey(prefix); err != nil {
 			return "", "", nil, refuse(u.Scheme, "the prefix is not a key: path elements of [A-Za-z0-9_.=-], joined by single slashes")
