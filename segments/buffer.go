@@ -63,3 +63,12 @@ func (b *Buffer) pieces(off, n int64) iter.Seq[[]byte] {
 		}
 	}
 }
+
+// copyAt is a copy of the n bytes at off, which are there.
+func (b *Buffer) copyAt(off, n int64) []byte {
+	p := make([]byte, 0, n)
+	for piece := range b.pieces(off, n) {
+		p = append(p, piece...)
+	}
+	return p
+}

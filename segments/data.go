@@ -42,7 +42,7 @@ func (w *Writer) writeData(s *Sealed, r Range) ([]headBlock, error) {
 		if i == 0 {
 			// Arrow writes magic and schema with the first batch.
 			start = 8
-			start += 8 + int64(binary.LittleEndian.Uint32(bytesAt(s.Data, start+4, 4)))
+			start += 8 + int64(binary.LittleEndian.Uint32(s.Data.copyAt(start+4, 4)))
 		}
 		block, err := survey(s.Data, start)
 		if err != nil {
@@ -62,8 +62,8 @@ func (w *Writer) writeData(s *Sealed, r Range) ([]headBlock, error) {
 // survey finds out where in the record batch message at off, the last one
 // written, the headers end, how large it is when decoded, and its checksums.
 func survey(data *Buffer, off int64) (headBlock, error) {
-	prefix := bytesAt(data, off, 8)
-	m, err := parseMessage(bytesAt(data, off, 8+int64(binary.LittleEndian.Uint32(prefix[4:]))))
+	prefix := data.copyAt(off, 8)
+	m, err := parseMessage(data.copyAt(off, 8+int64(binary.LittleEndian.Uint32(prefix[4:]))))
 	if err != nil {
 		return headBlock{}, err
 	}
@@ -78,7 +78,7 @@ func survey(data *Buffer, off int64) (headBlock, error) {
 			b.Header, b.HeaderDecoded = start, b.Decoded
 		}
 		if n > 0 && meta.codec != codecNone {
-			raw := int64(binary.LittleEndian.Uint64(bytesAt(data, off+m.metaBytes+start, lengthBytes)))
+			raw := int64(binary.LittleEndian.Uint64(data.copyAt(off+m.metaBytes+start, lengthBytes)))
 			if raw == notCompressed {
 				raw = n - lengthBytes
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 )
 
@@ -67,9 +68,34 @@ func TestRowsComeBackAsTheyWere(t *testing.T) {
 func TestManyRowsComeBackAsTheyWere(t *testing.T) {
 	for seed, c := range compressions() {
 		t.Logf("%s: seed %d", c, seed)
-		rows := someRows(uint64(seed), 20000)
+		rows := someRows(uint64(seed), 10000)
 		choice := rand.New(rand.NewPCG(uint64(seed), 2))
 		readsBack(t, store(t, WriterSettings{BatchBytes: 100000, Compression: c}, rows), rows, choice)
+	}
+}
+
+// TestAFileIsReadByManyAtOnce reads one File in four goroutines, each in every
+// way there is.
+func TestAFileIsReadByManyAtOnce(t *testing.T) {
+	for _, c := range compressions() {
+		rows := someRows(21, 300)
+		f := store(t, WriterSettings{BatchBytes: 3000, Compression: c}, rows).open(t)
+		var group errgroup.Group
+		for range 4 {
+			group.Go(func() error {
+				for _, cols := range []Columns{All, Headers} {
+					for _, err := range f.Scan(t.Context(), blockNumbers(f), cols) {
+						if err != nil {
+							return err
+						}
+					}
+				}
+				return f.Verify(t.Context())
+			})
+		}
+		if err := group.Wait(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

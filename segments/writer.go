@@ -1,7 +1,6 @@
 package segments
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -176,13 +175,4 @@ type Sealed struct {
 	Info  Info
 	Data  *Buffer // the Arrow IPC file
 	Index *Buffer // the key index
-}
-
-// bytesAt is a copy of the n bytes of b at off, which are there.
-func bytesAt(b *Buffer, off, n int64) []byte {
-	p := bytes.NewBuffer(make([]byte, 0, n))
-	for piece := range b.pieces(off, n) {
-		p.Write(piece)
-	}
-	return p.Bytes()
 }
