@@ -183,6 +183,56 @@ func TestDeadBlocksAreNotRead(t *testing.T) {
 	}
 }
 
+// What lies before the horizon is not read of an original that straddles it.
+func TestBlocksBeforeTheHorizonAreNotRead(t *testing.T) {
+	w, s := counted(t, func(w *world) {
+		w.batchBytes = 1
+		var all []segments.Message
+		for i := range int64(20) {
+			m := msg(segments.At(1, i).String(), "k", "")
+			m.Value = noise(10_000, byte(i))
+			all = append(all, m)
+		}
+		w.ingest(t, all...)
+		w.compact(t, pos("1:18"), never)
+	})
+	if got := cost(t, s, drain(w, open(t, w, folded))); got.BytesRead > 40_000 {
+		t.Errorf("two live messages of 10000 bytes among 18 dead ones cost %d bytes", got.BytesRead)
+	}
+}
+
+// Next reads several megabytes at a time, in order, and no byte twice.
+func TestNextReadsManyBlocksAtOnce(t *testing.T) {
+	const rows = 20
+	w, s := counted(t, func(w *world) {
+		w.batchBytes = 1
+		var all []segments.Message
+		for i := range int64(rows) {
+			m := msg(segments.At(1, i).String(), "k", "")
+			m.Value = noise(1<<20, byte(i))
+			all = append(all, m)
+		}
+		w.ingest(t, all...)
+	})
+	r := open(t, w, readerlib.Options{})
+	got := cost(t, s, func() error {
+		for i := range int64(rows) {
+			m, err := r.Next(w.ctx)
+			if err != nil {
+				return err
+			}
+			if m.Position != segments.At(1, i) || !bytes.Equal(m.Value, noise(1<<20, byte(i))) {
+				t.Errorf("message %d is %s, with %d bytes", i, m.Position, len(m.Value))
+			}
+		}
+		return nil
+	})
+	if got.Requests() > 5 || got.BytesRead > (rows+1)<<20 {
+		t.Errorf("%d megabytes cost %d requests, %d bytes", rows, got.Requests(), got.BytesRead)
+	}
+	mustEnd(t, w, r, segments.At(1, rows-1).String())
+}
+
 // Every call is made with each object that the version names gone in turn. It
 // may do without the object, and then is right; else it is ErrSnapshotExpired.
 func TestAMissingObjectIsAnExpiredSnapshot(t *testing.T) {

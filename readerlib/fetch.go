@@ -163,7 +163,7 @@ func (f *fetch) read(ctx context.Context, o *opened, blocks []int) (read int, er
 		read++
 		for i := range r.rows.Len() {
 			p := r.rows.Position(i)
-			if !p.Before(f.first) && !p.After(f.last) && p.Before(f.until) && r.shows(i) {
+			if !p.Before(f.first) && !p.After(f.last) && r.shows(i) {
 				f.messages = append(f.messages, r.rows.Message(i).Clone())
 			}
 		}

@@ -30,7 +30,7 @@ func fetched(t *testing.T, w *world, first, last string) string {
 func line(got readerlib.FetchResult) string {
 	var parts []string
 	for _, m := range got.Messages {
-		parts = append(parts, m.Position.String()+"="+string(m.Value))
+		parts = append(parts, fmt.Sprintf("%s=%.10s", m.Position, m.Value))
 	}
 	for _, e := range got.Absent {
 		parts = append(parts, "absent "+e.String())
@@ -227,7 +227,7 @@ func TestADamagedBlockHidesNoOther(t *testing.T) {
 	flip := &flipping{key: second}
 	w := broken(t, func(s objstore.Store) objstore.Store { flip.Store = s; return flip })
 	seen := map[string]bool{}
-	for ; flip.at < w.head.Originals[1].Info.Bytes; flip.at += 3 {
+	for ; flip.at < w.head.Originals[1].Info.Bytes; flip.at += 13 {
 		got, err := open(t, w, readerlib.Options{}).Fetch(w.ctx, pos("1:0"), pos("4:0"))
 		if err != nil {
 			t.Fatal(err)
@@ -277,5 +277,45 @@ func TestAFetchThatIsCutShortSaysWhereToGoOn(t *testing.T) {
 	got, err = r.Fetch(w.ctx, got.NotAttemptedFrom.V, pos("4:0"))
 	if want := "2:0=2, 2:2=2, 3:1=2, 3:2=2, 4:0=3, absent 2:1, absent 3:0"; err != nil || line(got) != want {
 		t.Errorf("the rest: %v\n got %s\nwant %s", err, line(got), want)
+	}
+}
+
+// A batch of which only one half was read before ctx ended is left for later.
+func TestAFetchThatIsCutInABatchLeavesItWhole(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	below := new(mem.Store)
+	w := newWorld(t, below)
+	w.batchBytes = 1
+	batch := []segments.Message{msg("1:0", "a", "1"), msg("1:1:0", "b", ""), msg("1:1:1", "c", "")}
+	for i := range batch[1:] {
+		batch[i+1].Value = noise(6<<20, byte(i)) // so each has a ranged read of its own
+	}
+	w.ingest(t, batch...)
+	reads := 0
+	w.through(t, fault.New(below, func(op fault.Op) fault.Fault {
+		if strings.Contains(op.Key, "/d/") {
+			if reads++; reads == 2 {
+				cancel()
+				return fault.Before
+			}
+		}
+		return fault.None
+	}))
+	got, err := open(t, w, readerlib.Options{}).Fetch(ctx, pos("1:0"), pos("1:1"))
+	if want := "1:0=1, not attempted from 1:1"; !errors.Is(err, context.Canceled) || line(got) != want {
+		t.Errorf("cut in a batch: %v\n got %s\nwant %s", err, line(got), want)
+	}
+}
+
+// What is damaged of an original does not matter where it is trimmed.
+func TestADamagedBlockFailsOnlyWhatIsRetainedOfIt(t *testing.T) {
+	below := new(mem.Store)
+	w := newWorld(t, below)
+	w.ingest(t, msg("1:0", "a", "1"), msg("1:1", "b", "1"), msg("2:0", "a", "2"), msg("2:1", "c", "1"))
+	w.compact(t, pos("2:1"), always)
+	w.trim(t, pos("1:1"))
+	w.through(t, &flipping{Store: below, key: w.head.Originals[0].Object, at: w.head.Originals[0].Info.Bytes / 2})
+	if got, want := fetched(t, w, "1:0", "2:1"), "1:1=1, absent 1:0, failed 2:0..2:1"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -276,3 +276,16 @@ func TestChangesTellOfNewMessagesAndOfKeysThatAreGone(t *testing.T) {
 		t.Errorf("changes are %q, want %q", got, want)
 	}
 }
+
+// The tombstone that deleted a key lies in an original of which only the rest
+// is read: it is no trace of the key.
+func TestATombstoneBelowTheHorizonIsNoTrace(t *testing.T) {
+	w := newWorld(t, nil)
+	w.ingest(t, msg("1:0", "a", "1"))
+	w.ingest(t, msg("2:0", "a", "-"), msg("2:1", "b", "1"))
+	w.compact(t, pos("2:0"), always)
+	got := collect(t, readerlib.Changes(w.ctx, w.topic, 1, w.head.Version))
+	if len(got) != 2 || got[0].Deleted || !got[1].Deleted || string(got[1].Message.Key) != "a" {
+		t.Errorf("changes are %+v, want b and that a is gone", got)
+	}
+}

@@ -131,7 +131,7 @@ func (w *world) write(t tb, job string, after segments.Position, entries []segme
 		extents := extentsOf(entries[:end])
 		after, entries = s.Range.Through, entries[end:]
 		writer := segments.NewWriter(segments.WriterSettings{
-			Topic: string(w.topic.ID()), Writer: "test", BatchBytes: w.batchBytes, Compression: segments.CompressionLZ4,
+			Topic: string(w.topic.ID()), Writer: "test", BatchBytes: w.batchBytes,
 		}, w.topic.Hasher())
 		for len(rows) > 0 && s.Range.Contains(rows[0].Position) {
 			if err := writer.Append(&rows[0]); err != nil {
