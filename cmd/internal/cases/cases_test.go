@@ -57,6 +57,7 @@ func TestCases(t *testing.T) {
 			if reason, skip := skipped[name]; skip {
 				t.Skip(reason)
 			}
+			t.Parallel()
 			testscript.Run(t, testscript.Params{
 				Files:               []string{filepath.Join("testdata", name+".txtar")},
 				RequireExplicitExec: true,

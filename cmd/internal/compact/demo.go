@@ -40,8 +40,8 @@ func demo() program.Command {
 		},
 		Detail: `Takes the git history of the folder it is run in, or one that comes with the program,
 as a change log of files: each commit is a batch, the key is the path, and a deleted file
-is a null value. Ingests it in three parts, folds it after each, reads back what is left,
-and compares it with the tree that git has. Needs no input and no server, and leaves the
+is a null value. Ingests it three times as it grows, folds it after each, reads back what
+is left, and compares it with the tree that git has. Needs no input and no server, and leaves the
 topic in --store or, if none is given, in a new folder that it names.`,
 		Run: func(ctx context.Context, s *program.Session) error {
 			d := &demonstration{s: s, topic: s.Flags.String("topic"), began: time.Now()}
@@ -103,13 +103,15 @@ func (d *demonstration) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.answer.Store, d.answer.Topic = d.address, d.topic
-	d.say("store    %s, topic %s", d.address, d.topic)
+	d.answer.Store, d.answer.Topic = program.Address(d.address), d.topic
+	d.say("store    %s, topic %s", d.answer.Store, d.topic)
 
+	// Each part is the log so far, as it would be where it goes on growing: what
+	// is in already is not added again.
 	const parts = 3
 	for part := range parts {
-		lines := log.Lines[len(log.Lines)*part/parts : len(log.Lines)*(part+1)/parts]
-		if err := d.part(ctx, t, part+1, bytes.Join(lines, nil)); err != nil {
+		soFar := log.Lines[:len(log.Lines)*(part+1)/parts]
+		if err := d.part(ctx, t, part+1, bytes.Join(soFar, nil)); err != nil {
 			return err
 		}
 	}
@@ -160,14 +162,15 @@ func (d *demonstration) openStore(ctx context.Context) (stop func(), err error) 
 	return stop, nil
 }
 
-// part ingests a part of the log and folds what is there.
+// part ingests the log so far and folds what is there.
 func (d *demonstration) part(ctx context.Context, t *manifest.Topic, n int, lines []byte) error {
 	began := time.Now()
 	in, err := ingestLines(ctx, d.s, t, bytes.NewReader(lines), int64(len(lines)), "demo")
 	if err != nil {
 		return err
 	}
-	d.say("ingest   part %d: %s messages, %s to %s, in %s", n, humanize.Comma(in.Messages), in.First, in.Last, since(began))
+	d.say("ingest   part %d: %s messages from %s to %s (%s were in already), in %s", n,
+		humanize.Comma(in.Messages), in.First, in.Last, humanize.Comma(in.Duplicates), since(began))
 
 	began = time.Now()
 	result, err := runTopic(ctx, d.s, objstore.Store(d.store), t.Name())
@@ -239,11 +242,11 @@ func (d *demonstration) sayWhatNext(log *history.Log) {
 		return
 	}
 	someKey := "README.md"
-	if _, ok := log.Want[someKey]; !ok {
+	if _, ok := log.Want[someKey]; !ok && len(log.Want) > 0 {
 		someKey = slices.Min(slices.Collect(maps.Keys(log.Want)))
 	}
 	d.say("\nNow type:\n")
-	d.say("  export LEDGERFOLD_STORE=%s", shellQuote(d.address))
+	d.say("  export LEDGERFOLD_STORE=%s", shellQuote(d.answer.Store))
 	topic := shellQuote(d.topic)
 	d.say("  compact status %s", topic)
 	d.say("  reader get %s %s", topic, shellQuote(someKey))

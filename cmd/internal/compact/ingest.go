@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 
@@ -78,35 +79,37 @@ func openInput(ctx context.Context, s *program.Session) (io.ReadCloser, int64, e
 		if s.Progress && output.IsTerminal(s.In) {
 			fmt.Fprintln(s.Err, "reading message lines from the terminal; Ctrl-D ends them")
 		}
-		return interruptible(ctx, s.In), 0, nil
+		return interruptible(ctx, func() (io.Reader, error) { return s.In, nil }), 0, nil
 	}
-	f, err := os.Open(s.Args[1])
-	if err != nil {
-		return nil, 0, err
-	}
-	info, err := f.Stat()
-	switch {
+	switch info, err := os.Stat(s.Args[1]); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, 0, program.Missing(err)
 	case err != nil:
-		f.Close()
 		return nil, 0, err
 	case info.IsDir():
-		f.Close()
 		return nil, 0, program.Usagef("%s is a folder", s.Args[1])
 	case !info.Mode().IsRegular():
-		return interruptible(ctx, f), 0, nil
+		// Opening a named pipe waits until there is a writer.
+		return interruptible(ctx, func() (io.Reader, error) { return os.Open(s.Args[1]) }), 0, nil
+	default:
+		f, err := os.Open(s.Args[1])
+		return f, info.Size(), err
 	}
-	return f, info.Size(), nil
 }
 
-// interruptible is r, but a read that waits ends when ctx does. The goroutine
-// that is left waiting for r goes with the process, which is about to end.
-func interruptible(ctx context.Context, r io.Reader) io.ReadCloser {
+// interruptible reads what open opens, and stops waiting for it when ctx ends.
+// The goroutine that is left waiting goes with the process, which is about to
+// end.
+func interruptible(ctx context.Context, open func() (io.Reader, error)) io.ReadCloser {
 	out, in := io.Pipe()
 	go func() {
-		_, err := io.CopyBuffer(in, struct{ io.Reader }{r}, make([]byte, 256<<10))
+		r, err := open()
+		if err == nil {
+			_, err = io.CopyBuffer(struct{ io.Writer }{in}, r, make([]byte, 256<<10))
+		}
 		in.CloseWithError(err)
 	}()
-	context.AfterFunc(ctx, func() { out.CloseWithError(context.Cause(ctx)) })
+	context.AfterFunc(ctx, func() { in.CloseWithError(context.Cause(ctx)) })
 	return out
 }
 

@@ -10,6 +10,7 @@ package history
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // Log is the change log of a tree of files.
@@ -61,6 +62,7 @@ func (l *Log) Compare(got map[string]File) []string {
 			differences = append(differences, fmt.Sprintf("%s should be gone", path))
 		}
 	}
+	slices.Sort(differences)
 	if len(differences) > most {
 		return append(differences[:most], fmt.Sprintf("and %d more", len(differences)-most))
 	}

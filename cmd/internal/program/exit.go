@@ -3,7 +3,6 @@ package program
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"syscall"
 
 	"github.com/ledgerfold/ledgerfold/ingest"
@@ -55,7 +54,6 @@ var fates = []struct {
 	{manifest.ErrTopicNotFound, NotFound},
 	{manifest.ErrVersionNotFound, NotFound},
 	{manifest.ErrTagNotFound, NotFound},
-	{fs.ErrNotExist, NotFound},
 
 	{manifest.ErrTopicExists, Conflict},
 	{manifest.ErrTagExists, Conflict},

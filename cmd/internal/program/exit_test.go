@@ -37,7 +37,7 @@ func TestEveryErrorHasItsCode(t *testing.T) {
 		{wrap(manifest.ErrVersionNotFound), NotFound},
 		{wrap(manifest.ErrTagNotFound), NotFound},
 		{Missing(errors.New("no such key")), NotFound},
-		{&os.PathError{Op: "open", Path: "x", Err: fs.ErrNotExist}, NotFound},
+		{mark(context.Background(), &os.PathError{Op: "mkdir", Path: "/proc/x", Err: fs.ErrNotExist}), Again},
 		{wrap(manifest.ErrUnknown), Again},
 		{wrap(readerlib.ErrSnapshotExpired), Again},
 		{fmt.Errorf("%w: %w", readerlib.ErrSnapshotExpired, manifest.ErrMissing), Again},

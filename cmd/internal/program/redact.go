@@ -43,10 +43,13 @@ func NewRedactor(w io.Writer, environ []string) *Redactor {
 	return &Redactor{w: w, secrets: strings.NewReplacer(pairs...)}
 }
 
+// Address is the address of a store as it may be shown.
+func Address(address string) string { return userInfo.ReplaceAllString(address, "$1://***@") }
+
 // Write shows p without secrets. A line has to come in one piece, as log lines
 // and errors do.
 func (r *Redactor) Write(p []byte) (int, error) {
-	text := r.secrets.Replace(userInfo.ReplaceAllString(string(p), "$1://***@"))
+	text := r.secrets.Replace(Address(string(p)))
 	if _, err := io.WriteString(r.w, text); err != nil {
 		return 0, err
 	}
