@@ -112,7 +112,11 @@ func (st *topicStatus) list(out *output.Writer) error {
 	l.Add("last position", st.LastPosition)
 	l.Add("max read position", st.MaxReadPosition)
 	l.Add("first retained", st.FirstRetained)
-	l.Add("open transactions", fmt.Sprint(st.OpenTransactions))
+	open := "none"
+	if len(st.OpenTransactions) > 0 {
+		open = fmt.Sprint(st.OpenTransactions)
+	}
+	l.Add("open transactions", open)
 	l.Add("originals", fmt.Sprintf("%d segments, %s rows, %s",
 		st.Originals.Segments, humanize.Comma(st.Originals.Rows), humanize.IBytes(uint64(st.Originals.Bytes))))
 	l.Add("compacted", fmt.Sprintf("%d segments, %s rows, %s of them live, %s",
