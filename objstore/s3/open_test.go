@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -126,6 +128,40 @@ func TestAnEndpointWithASecretIsRefusedInSilence(t *testing.T) {
 				t.Errorf("Open tells a secret: %s", text)
 			}
 		}
+	}
+}
+
+// The metadata service of EC2 hands out credentials. Elsewhere nobody answers
+// there, which takes long to find out, so it is asked only on request.
+func TestTheMetadataServiceIsAskedOnRequest(t *testing.T) {
+	noSurroundings(t)
+	asked := 0
+	metadata := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		switch path.Base(r.URL.Path) {
+		case "token":
+			w.Header().Set("X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "21600")
+			fmt.Fprint(w, "token")
+		case "role":
+			fmt.Fprint(w, `{"Code":"Success","AccessKeyId":"FROMEC2","SecretAccessKey":"x","Token":"x","Expiration":"2999-01-01T00:00:00Z"}`)
+		default:
+			fmt.Fprint(w, "role")
+		}
+	}))
+	defer metadata.Close()
+	t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", metadata.URL)
+
+	if _, err := s3.Open(t.Context(), s3.Settings{Bucket: "b"}, none); !errors.Is(err, objstore.ErrDenied) || asked != 0 {
+		t.Errorf("Open = %v after %d questions, want ErrDenied and none", err, asked)
+	}
+	env := func(name string) string {
+		if name == "AWS_EC2_METADATA_DISABLED" {
+			return "false"
+		}
+		return ""
+	}
+	if _, err := s3.Open(t.Context(), s3.Settings{Bucket: "b"}, env); err != nil || asked == 0 {
+		t.Errorf("Open = %v after %d questions, want credentials from there", err, asked)
 	}
 }
 
