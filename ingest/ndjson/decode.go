@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/ledgerfold/ledgerfold/ingest/jsontext"
 	"github.com/ledgerfold/ledgerfold/segments"
 )
 
@@ -57,12 +58,12 @@ func (d *Decoder) Decode(text []byte) (*Line, error) {
 	if d.decoded = d.decoded[:0]; cap(d.decoded) > decodedKept {
 		d.decoded = nil
 	}
-	p := parser{text: text}
+	p := parser{jsontext.New(text)}
 	if err := d.object(&p, &d.top, false); err != nil {
 		return nil, err
 	}
-	if p.peek() != 0 || p.at != len(text) {
-		return nil, p.errorf("something follows the object")
+	if err := p.End(); err != nil {
+		return nil, err
 	}
 	if err := d.finish(&d.top); err != nil {
 		return nil, err
@@ -160,11 +161,11 @@ func (d *Decoder) object(p *parser, o *object, inBatch bool) error {
 	*o = object{id: segments.None, message: segments.Message{
 		Position: segments.None, BatchSize: 1, PublishTime: d.Now,
 	}}
-	if err := p.open('{', "an object"); err != nil {
+	if err := p.Open('{', "an object"); err != nil {
 		return err
 	}
 	for first := true; ; first = false {
-		name, more, err := p.member(first)
+		name, more, err := p.Member(first)
 		if err != nil {
 			return err
 		}
@@ -173,7 +174,7 @@ func (d *Decoder) object(p *parser, o *object, inBatch bool) error {
 		}
 		m, known := lookup(name)
 		if !known {
-			if err := p.skip(0); err != nil {
+			if err := p.Skip(); err != nil {
 				return err
 			}
 			continue
@@ -193,7 +194,7 @@ func (d *Decoder) object(p *parser, o *object, inBatch bool) error {
 
 // value reads the value of member m.
 func (d *Decoder) value(p *parser, o *object, m member) error {
-	if null, err := p.null(); err != nil {
+	if null, err := p.Null(); err != nil {
 		return err
 	} else if null {
 		if m == memberValue || m == memberValueBase64 {
@@ -212,11 +213,11 @@ func (d *Decoder) value(p *parser, o *object, m member) error {
 	case memberBatchSize:
 		msg.BatchSize, err = p.batchSize()
 	case memberKey:
-		msg.Key, err = p.string()
+		msg.Key, err = p.String()
 	case memberKeyBase64:
 		msg.Key, err = d.base64(p)
 	case memberValue:
-		msg.Value, err = p.string()
+		msg.Value, err = p.String()
 	case memberValueBase64:
 		msg.Value, err = d.base64(p)
 	case memberPublishTime:
@@ -228,16 +229,16 @@ func (d *Decoder) value(p *parser, o *object, m member) error {
 		msg.Producer.V, err = d.string(p)
 		msg.Producer.Valid = true
 	case memberSequence:
-		msg.Sequence.V, err = p.int64()
+		msg.Sequence.V, err = p.Int64()
 		msg.Sequence.Valid = true
 	case memberEpoch:
-		msg.Epoch.V, err = p.int32()
+		msg.Epoch.V, err = p.Int32()
 		msg.Epoch.Valid = true
 	case memberTxn:
 		msg.Txn.V, err = p.txn()
 		msg.Txn.Valid = true
 	case memberOrderingKey:
-		msg.OrderingKey, err = p.string()
+		msg.OrderingKey, err = p.String()
 	case memberOrderingKeyBase64:
 		msg.OrderingKey, err = d.base64(p)
 	case memberProperties:
@@ -245,7 +246,7 @@ func (d *Decoder) value(p *parser, o *object, m member) error {
 	case memberMarker:
 		o.kind, err = p.marker()
 	case memberMark:
-		o.mark.V, err = p.uint64()
+		o.mark.V, err = p.Uint64()
 		o.mark.Valid = true
 	}
 	return err
@@ -253,11 +254,11 @@ func (d *Decoder) value(p *parser, o *object, m member) error {
 
 // batch reads the messages of a batch line.
 func (d *Decoder) batch(p *parser) error {
-	if err := p.open('[', "a list of messages"); err != nil {
+	if err := p.Open('[', "a list of messages"); err != nil {
 		return err
 	}
 	for first := true; ; first = false {
-		more, err := p.element(first)
+		more, err := p.Element(first)
 		if err != nil {
 			return err
 		}
@@ -282,12 +283,12 @@ func (d *Decoder) batch(p *parser) error {
 
 // propertyList reads [{"key":"a","value":"b"},...].
 func (d *Decoder) propertyList(p *parser) ([]segments.Property, error) {
-	if err := p.open('[', "a list of properties"); err != nil {
+	if err := p.Open('[', "a list of properties"); err != nil {
 		return nil, err
 	}
 	from := len(d.properties)
 	for first := true; ; first = false {
-		more, err := p.element(first)
+		more, err := p.Element(first)
 		if err != nil {
 			return nil, err
 		}
@@ -309,11 +310,11 @@ func (d *Decoder) propertyList(p *parser) ([]segments.Property, error) {
 func (d *Decoder) property(p *parser) (segments.Property, error) {
 	var property segments.Property
 	var seen members
-	if err := p.open('{', "an object"); err != nil {
+	if err := p.Open('{', "an object"); err != nil {
 		return property, err
 	}
 	for first := true; ; first = false {
-		name, more, err := p.member(first)
+		name, more, err := p.Member(first)
 		if err != nil {
 			return property, err
 		}
@@ -322,7 +323,7 @@ func (d *Decoder) property(p *parser) (segments.Property, error) {
 		}
 		m, known := lookup(name)
 		if !known || !propertyMembers.includes(m) {
-			if err := p.skip(0); err != nil {
+			if err := p.Skip(); err != nil {
 				return property, err
 			}
 			continue
@@ -331,13 +332,13 @@ func (d *Decoder) property(p *parser) (segments.Property, error) {
 			return property, fmt.Errorf("%q is there twice", m)
 		}
 		seen.add(m)
-		null, err := p.null()
+		null, err := p.Null()
 		switch {
 		case err != nil || null && m != memberKey:
 		case m == memberKey:
 			property.Key, err = d.string(p)
 		case m == memberValue:
-			property.Value, err = p.string()
+			property.Value, err = p.String()
 		case m == memberValueBase64:
 			property.Value, err = d.base64(p)
 		}

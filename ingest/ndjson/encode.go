@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ledgerfold/ledgerfold/ingest/jsontext"
 	"github.com/ledgerfold/ledgerfold/segments"
 )
 
@@ -201,7 +202,7 @@ func appendText(dst, text []byte) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
 	for {
-		n := plain(text)
+		n := jsontext.Plain(text)
 		dst = append(dst, text[:n]...)
 		if n == len(text) {
 			return append(dst, '"')

@@ -7,18 +7,20 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
+	"github.com/ledgerfold/ledgerfold/ingest/jsontext"
 	"github.com/ledgerfold/ledgerfold/segments"
 )
+
+// parser reads JSON, and from it what lines hold.
+type parser struct{ jsontext.Parser }
 
 // idBytesMax is more than the text of any position or transaction id has.
 const idBytesMax = 64
 
 func (p *parser) position() (segments.Position, error) {
-	text, err := p.string()
+	text, err := p.String()
 	if err != nil {
 		return segments.None, err
 	}
@@ -33,7 +35,7 @@ func (p *parser) position() (segments.Position, error) {
 }
 
 func (p *parser) txn() (segments.TxnID, error) {
-	text, err := p.string()
+	text, err := p.String()
 	if err != nil {
 		return segments.TxnID{}, err
 	}
@@ -44,7 +46,7 @@ func (p *parser) txn() (segments.TxnID, error) {
 }
 
 func (p *parser) marker() (segments.Kind, error) {
-	text, err := p.string()
+	text, err := p.String()
 	switch {
 	case err != nil:
 		return 0, err
@@ -53,19 +55,19 @@ func (p *parser) marker() (segments.Kind, error) {
 	case string(text) == "abort":
 		return segments.KindAbort, nil
 	}
-	return 0, fmt.Errorf("%s is neither commit nor abort", quote(text))
+	return 0, fmt.Errorf("%s is neither commit nor abort", jsontext.Quote(text))
 }
 
 // time reads a time, and cuts what is finer than a millisecond. Years outside
 // 0000 to 9999 (in UTC) could not be written again.
 func (p *parser) time() (segments.Millis, error) {
-	text, err := p.string()
+	text, err := p.String()
 	if err != nil {
 		return 0, err
 	}
 	var t time.Time
 	if !isRFC3339(text) || t.UnmarshalText(text) != nil || t.UTC().Year() < 0 || t.UTC().Year() > 9999 {
-		return 0, fmt.Errorf("%s is not a time (want RFC 3339, as 2026-01-02T03:04:05.678Z)", quote(text))
+		return 0, fmt.Errorf("%s is not a time (want RFC 3339, as 2026-01-02T03:04:05.678Z)", jsontext.Quote(text))
 	}
 	return segments.MillisOf(t), nil
 }
@@ -106,85 +108,12 @@ func cutShape(text []byte, shape string) (rest []byte, ok bool) {
 	return text[len(shape):], true
 }
 
-// int64 reads a whole number, or a string of one: not every JSON library keeps
-// 64 bits.
-func (p *parser) int64() (int64, error) {
-	text, err := p.wholeText()
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.ParseInt(string(text), 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%s does not fit into 64 bits", quote(text))
-	}
-	return n, nil
-}
-
-func (p *parser) uint64() (uint64, error) {
-	text, err := p.wholeText()
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.ParseUint(string(text), 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%s does not fit into 64 bits without a sign", quote(text))
-	}
-	return n, nil
-}
-
-// int32 reads a whole number.
-func (p *parser) int32() (int32, error) {
-	text, err := p.number()
-	if err != nil {
-		return 0, err
-	}
-	if !isWhole(text) {
-		return 0, fmt.Errorf("%s is not a whole number", quote(text))
-	}
-	n, err := strconv.ParseInt(string(text), 10, 32)
-	if err != nil {
-		return 0, fmt.Errorf("%s does not fit into 32 bits", quote(text))
-	}
-	return int32(n), nil
-}
-
 func (p *parser) batchSize() (int32, error) {
-	n, err := p.int32()
+	n, err := p.Int32()
 	if err == nil && n < 1 {
 		err = fmt.Errorf("%d is not 1 to %d", n, math.MaxInt32)
 	}
 	return n, err
-}
-
-// wholeText is the text of a whole number, given as a number or as a string.
-func (p *parser) wholeText() (text []byte, err error) {
-	switch c := p.peek(); {
-	case c == '"':
-		text, err = p.string()
-	case c == '-' || c >= '0' && c <= '9':
-		text, err = p.number()
-	default:
-		return nil, p.unexpected("a whole number or a string of one")
-	}
-	if err == nil && !isWhole(text) {
-		err = fmt.Errorf("%s is not a whole number", quote(text))
-	}
-	return text, err
-}
-
-// isWhole reports whether text is a whole number as JSON writes them: no plus
-// sign, no leading zeros, no exponent.
-func isWhole(text []byte) bool {
-	digits := bytes.TrimPrefix(text, []byte("-"))
-	if len(digits) == 0 || digits[0] == '0' && len(digits) > 1 {
-		return false
-	}
-	for _, c := range digits {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return true
 }
 
 // base64Strict refuses padding bits that are not zero: two texts would stand
@@ -193,7 +122,7 @@ var base64Strict = base64.StdEncoding.Strict()
 
 // base64 reads what a string of base64 stands for. It is never nil.
 func (d *Decoder) base64(p *parser) ([]byte, error) {
-	text, err := p.string()
+	text, err := p.String()
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +147,7 @@ func (d *Decoder) base64(p *parser) ([]byte, error) {
 // string reads a string that comes again and again: a producer, the key of a
 // property.
 func (d *Decoder) string(p *parser) (string, error) {
-	text, err := p.string()
+	text, err := p.String()
 	if err != nil {
 		return "", err
 	}
@@ -247,13 +176,4 @@ func (in *interned) of(text []byte) string {
 	s := string(text)
 	in.known[s] = s
 	return s
-}
-
-// quote shows a text of the line in an error, however long it is.
-func quote(text []byte) string {
-	const most = 64
-	if len(text) > most {
-		return strconv.Quote(strings.ToValidUTF8(string(text[:most]), "")) + "..."
-	}
-	return strconv.Quote(string(text))
 }
