@@ -1,7 +1,8 @@
 // Package ingest adds the lines of an input to a topic.
 //
 // Run reads the input once, from front to back, and needs no more memory than
-// a few segments take. What it does with each record is the same:
+// a few segments take, or a few of the longest line. What it does with each
+// record is the same:
 //
 //	input --> format --> record --> tail.add --> rows --> segment --> commit
 //	          (lines)               (decides)             (when full)

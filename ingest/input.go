@@ -50,7 +50,7 @@ func plain(s *source) (*bufio.Reader, func(), error) {
 	r := bufio.NewReaderSize(s, inputBytes)
 	head, err := r.Peek(4)
 	if err != nil && err != io.EOF {
-		return nil, nil, fmt.Errorf("read input: %w", err)
+		return nil, nil, err
 	}
 	switch {
 	case bytes.HasPrefix(head, gzipMagic):

@@ -115,15 +115,18 @@ func (p *producers) note(m *segments.Message, now segments.Millis) {
 	}
 }
 
-// edit lists what an append has to say of producers.
+// edit lists what an append has to say of producers, in the order in which a
+// manifest has them.
 func (p *producers) edit() []manifest.Producer {
-	var list []manifest.Producer
+	said := slices.Clone(p.changed)
 	for _, one := range p.held {
 		if !one.changed {
-			list = append(list, one.epochs...)
+			said = append(said, one)
 		}
 	}
-	for _, one := range p.changed {
+	slices.SortFunc(said, func(a, b *producer) int { return cmp.Compare(a.epochs[0].Name, b.epochs[0].Name) })
+	var list []manifest.Producer
+	for _, one := range said {
 		list = append(list, one.epochs...)
 	}
 	return list

@@ -177,12 +177,12 @@ func (r *run) read(ctx context.Context) error {
 		if errors.Is(err, errUnpack) {
 			return &LineError{1, err}
 		}
-		return err
+		return fmt.Errorf("read input: %w", err)
 	}
 	defer closeInput()
 	format := formats[r.settings.Format](in, r.settings.LineBytesMax, segments.MillisOf(r.settings.Now))
+	var rec record
 	for {
-		var rec record
 		if err := format.next(&rec); err == io.EOF {
 			return r.commit(ctx)
 		} else if err != nil {
