@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash"
 	"reflect"
+	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -120,8 +121,18 @@ func (v *verifier) count(rows *Rows, b Block) error {
 func (v *verifier) index(ctx context.Context) error {
 	want := v.info
 	v.tally.fill(&want)
+	want.Ledgers = v.info.Ledgers
 	if !reflect.DeepEqual(v.info, want) {
 		return v.corrupt(fmt.Errorf("its rows make %+v, not %+v", want, v.info))
+	}
+	// A segment may stand for more than the rows that are left (compaction), so
+	// what it tells of ledgers need only hold its rows.
+	for _, l := range v.tally.ledgers {
+		if !slices.ContainsFunc(v.info.Ledgers, func(told Ledger) bool {
+			return told.Ledger == l.Ledger && told.First <= l.First && l.Last <= told.Last && l.MaxPublish <= told.MaxPublish
+		}) {
+			return v.corrupt(fmt.Errorf("its rows are of %+v, not of %+v", l, v.info.Ledgers))
+		}
 	}
 	found := roaring.New()
 	for e, err := range v.Entries(ctx, AllDigests()) {

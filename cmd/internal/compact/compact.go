@@ -23,6 +23,8 @@ func Program() *program.Program {
 			trim(),
 			set(),
 			tag(),
+			gc(),
+			verify(),
 			deleteTopic(),
 			demo(),
 		},

@@ -64,6 +64,15 @@ func (s *Session) JobID(m *manifest.Manifest) manifest.JobID {
 	return manifest.JobID(s.ids.mint(least))
 }
 
+// OldestJob is the least id that a job begun within age can have.
+func (s *Session) OldestJob(age time.Duration) manifest.JobID {
+	var least ulid.ULID
+	if err := least.SetTime(ulid.Timestamp(time.Now().Add(-age))); err != nil {
+		return "" // before 1970: no job is older
+	}
+	return manifest.JobID(least.String())
+}
+
 // secret makes a topic's digest secret.
 func secret() (made [segments.SecretBytes]byte) {
 	rand.Read(made[:]) // never fails
