@@ -225,10 +225,10 @@ func TestChecksumsWorkWhenTheyAreWanted(t *testing.T) {
 func TestADamagedBodyIsAnErrorWhenChecksumsAreWanted(t *testing.T) {
 	noSurroundings(t)
 	service := buckettest.NewService(t)
-	service.Meddle = func(w http.ResponseWriter, r *http.Request) bool {
+	service.Meddle(func(w http.ResponseWriter, r *http.Request) bool {
 		w.Header().Set("X-Amz-Checksum-Crc32", "AAAAAA==")
 		return false
-	}
+	})
 	env := func(name string) string {
 		if name == "AWS_RESPONSE_CHECKSUM_VALIDATION" {
 			return "when_supported"

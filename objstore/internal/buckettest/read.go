@@ -14,7 +14,7 @@ import (
 
 // A connection may break in the middle of a body.
 func shortBodyIsAnError(t *testing.T, service *Service, s objstore.Store) {
-	service.Meddle = func(w http.ResponseWriter, r *http.Request) bool {
+	service.Meddle(func(w http.ResponseWriter, r *http.Request) bool {
 		w.Header().Set("Content-Length", "1000")
 		if r.Header.Get("Range") != "" {
 			w.Header().Set("Content-Range", "bytes 0-999/5000")
@@ -22,7 +22,7 @@ func shortBodyIsAnError(t *testing.T, service *Service, s objstore.Store) {
 		}
 		fmt.Fprint(w, "short")
 		return true
-	}
+	})
 	b, err := s.Get(t.Context(), "there", 1000)
 	wantUnknown(t, "Get", err)
 	if b != nil {
@@ -32,18 +32,18 @@ func shortBodyIsAnError(t *testing.T, service *Service, s objstore.Store) {
 }
 
 func unknownLengthIsAnError(t *testing.T, service *Service, s objstore.Store) {
-	service.Meddle = func(w http.ResponseWriter, r *http.Request) bool {
+	service.Meddle(func(w http.ResponseWriter, r *http.Request) bool {
 		w.WriteHeader(http.StatusOK)
 		w.(http.Flusher).Flush() // makes it chunked
 		fmt.Fprint(w, "0123456789")
 		return true
-	}
+	})
 	_, err := s.Get(t.Context(), "there", 1000)
 	wantUnknown(t, "Get", err)
 }
 
 func anotherRangeIsAnError(t *testing.T, service *Service, s objstore.Store) {
-	for name, meddle := range map[string]func(http.ResponseWriter, *http.Request) bool{
+	for name, meddle := range map[string]Meddler{
 		"the whole object": func(w http.ResponseWriter, r *http.Request) bool {
 			r.Header.Del("Range")
 			return false
@@ -67,7 +67,7 @@ func anotherRangeIsAnError(t *testing.T, service *Service, s objstore.Store) {
 			return true
 		},
 	} {
-		service.Meddle = meddle
+		service.Meddle(meddle)
 		wantUnknown(t, "ReadAt that was answered "+name, s.ReadAt(t.Context(), "there", make([]byte, 4), 3))
 	}
 }
@@ -81,10 +81,10 @@ func listOutOfOrderIsAnError(t *testing.T, service *Service, s objstore.Store) {
 		"twice":        {Page{Keys: []string{"a", "a"}}, []string{"a"}},
 		"in a loop":    {Page{Keys: []string{"a", "b"}, Truncated: true, Next: "again"}, []string{"a", "b"}},
 	} {
-		service.Meddle = func(w http.ResponseWriter, r *http.Request) bool {
+		service.Meddle(func(w http.ResponseWriter, r *http.Request) bool {
 			c.page.Answer(w)
 			return true
-		}
+		})
 		got, err := list(t.Context(), s, "", "")
 		wantUnknown(t, "List "+name, err)
 		if !slices.Equal(got, c.want) {
@@ -94,10 +94,10 @@ func listOutOfOrderIsAnError(t *testing.T, service *Service, s objstore.Store) {
 }
 
 func listWithoutToken(t *testing.T, service *Service, s objstore.Store) {
-	service.Meddle = func(w http.ResponseWriter, r *http.Request) bool {
+	service.Meddle(func(w http.ResponseWriter, r *http.Request) bool {
 		Page{Keys: []string{"a"}, Truncated: true}.Answer(w)
 		return true
-	}
+	})
 	_, err := list(t.Context(), s, "", "")
 	wantUnknown(t, "List", err)
 }
@@ -105,10 +105,10 @@ func listWithoutToken(t *testing.T, service *Service, s objstore.Store) {
 // A bucket may hold what others put there, and a service may take no notice of
 // where it was asked to start.
 func listLeavesOut(t *testing.T, service *Service, s objstore.Store) {
-	service.Meddle = func(w http.ResponseWriter, r *http.Request) bool {
+	service.Meddle(func(w http.ResponseWriter, r *http.Request) bool {
 		Page{Keys: []string{"a", "m/", "m/ 0", "m/1", "m/1 copy", "m/2", "m/3", "m/\u00fc", "n"}}.Answer(w)
 		return true
-	}
+	})
 	if got, err := list(t.Context(), s, "m/", "m/1"); err != nil || !slices.Equal(got, []string{"m/2", "m/3"}) {
 		t.Errorf("List = %q, %v; want m/2 and m/3", got, err)
 	}
@@ -122,10 +122,10 @@ func redirectIsNotFollowed(t *testing.T, service *Service, s objstore.Store) {
 	}))
 	defer elsewhere.Close()
 	for _, status := range []int{301, 302, 303, 307, 308} {
-		service.Meddle = func(w http.ResponseWriter, r *http.Request) bool {
+		service.Meddle(func(w http.ResponseWriter, r *http.Request) bool {
 			http.Redirect(w, r, elsewhere.URL+r.URL.Path, status)
 			return true
-		}
+		})
 		for _, c := range calls {
 			if err := c.do(t.Context(), s); err == nil {
 				t.Errorf("%s after a %d = nil, want an error", c.name, status)
@@ -138,7 +138,7 @@ func redirectIsNotFollowed(t *testing.T, service *Service, s objstore.Store) {
 }
 
 func noErrorTellsASecret(t *testing.T, service *Service, s objstore.Store) {
-	for name, meddle := range map[string]func(http.ResponseWriter, *http.Request) bool{
+	for name, meddle := range map[string]Meddler{
 		"403":   refuseAll(http.StatusForbidden, "SignatureDoesNotMatch"),
 		"500":   refuseAll(http.StatusInternalServerError, "InternalError"),
 		"404":   refuseAll(http.StatusNotFound, "NoSuchBucket"),
@@ -148,7 +148,7 @@ func noErrorTellsASecret(t *testing.T, service *Service, s objstore.Store) {
 			return true
 		},
 	} {
-		service.Meddle = meddle
+		service.Meddle(meddle)
 		for _, c := range calls {
 			wantNoSecret(t, c.name+" after "+name, c.do(t.Context(), s))
 		}

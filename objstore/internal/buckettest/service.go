@@ -25,15 +25,23 @@ const Bucket = "ledger"
 type Service struct {
 	URL string
 
-	// Meddle, if it is not nil, sees each request first. If it returns true it
-	// has answered, and that is all. It may call Serve to let the request take
-	// effect and answer something else.
-	Meddle func(w http.ResponseWriter, r *http.Request) bool
-
 	mu       sync.Mutex
+	meddler  Meddler
 	objects  map[string][]byte
 	uploads  map[string]map[int][]byte // by id
 	requests []*http.Request
+}
+
+// Meddler sees each request first. If it returns true it has answered, and that
+// is all. It may call Serve to let the request take effect, and answer something
+// else.
+type Meddler func(w http.ResponseWriter, r *http.Request) bool
+
+// Meddle lets m see the requests from now on, or nobody if it is nil.
+func (s *Service) Meddle(m Meddler) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.meddler = m
 }
 
 // NewService starts a service for the rest of the test. It holds one object,
@@ -52,13 +60,14 @@ func NewService(t *testing.T) *Service {
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.requests = append(s.requests, r.Clone(r.Context()))
+	meddler := s.meddler
 	s.mu.Unlock()
-	if s.Meddle == nil || !s.Meddle(w, r) {
+	if meddler == nil || !meddler(w, r) {
 		s.Serve(w, r)
 	}
 }
 
-// Requests returns what was asked so far, as "METHOD /path?query".
+// Requests returns what was asked so far.
 func (s *Service) Requests() []*http.Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,8 +91,8 @@ func (s *Service) Uploads() int {
 
 // Serve does what r asks for.
 func (s *Service) Serve(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
+	body := make([]byte, max(0, r.ContentLength))
+	if _, err := io.ReadFull(r.Body, body); err != nil {
 		Refuse(w, http.StatusBadRequest, "IncompleteBody")
 		return
 	}

@@ -117,7 +117,7 @@ func wantUnknown(t *testing.T, what string, err error) {
 }
 
 // refuseAll answers every request with an S3 error.
-func refuseAll(status int, code string) func(http.ResponseWriter, *http.Request) bool {
+func refuseAll(status int, code string) Meddler {
 	return func(w http.ResponseWriter, _ *http.Request) bool {
 		Refuse(w, status, code)
 		return true

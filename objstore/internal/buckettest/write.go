@@ -50,7 +50,7 @@ func lastRequestAloneIsConditional(t *testing.T, service *Service, s objstore.St
 // did as if somebody else had done it.
 func requestIsSentOnce(t *testing.T, service *Service, s objstore.Store) {
 	for _, status := range []int{500, 503, 429, 408} {
-		service.Meddle = refuseAll(status, "SlowDown")
+		service.Meddle(refuseAll(status, "SlowDown"))
 		for _, c := range calls {
 			before := len(service.Requests())
 			wantUnknown(t, c.name, c.do(t.Context(), s))
@@ -63,33 +63,26 @@ func requestIsSentOnce(t *testing.T, service *Service, s objstore.Store) {
 
 // 409 says that nothing was decided.
 func conflictIsNotErrExists(t *testing.T, service *Service, s objstore.Store) {
-	for _, code := range []string{"ConditionalRequestConflict", "OperationAborted"} {
-		for _, size := range []int{10, big} {
-			service.Meddle = func(w http.ResponseWriter, r *http.Request) bool {
-				if !creates(r) {
-					return false
-				}
-				Refuse(w, http.StatusConflict, code)
-				return true
-			}
-			wantUnknown(t, "Put", put(t.Context(), s, size))
+	for code, size := range map[string]int{"ConditionalRequestConflict": big, "OperationAborted": 10} {
+		conflict := only(refuseAll(http.StatusConflict, code))
+		service.Meddle(conflict)
+		wantUnknown(t, "Put", put(t.Context(), s, size))
 
-			// Once the other request is out of the way, it succeeds.
-			service.Meddle = once(service.Meddle)
-			if err := put(t.Context(), retry.New(s, retry.Default(), noWait), size); err != nil {
-				t.Errorf("Put of %d bytes after one conflict = %v, want nil", size, err)
-			}
-			if err := s.Delete(t.Context(), "new"); err != nil {
-				t.Fatal(err)
-			}
+		// Once the other request is out of the way, it succeeds.
+		service.Meddle(once(conflict))
+		if err := put(t.Context(), retry.New(s, retry.Default(), noWait), size); err != nil {
+			t.Errorf("Put of %d bytes after one %s = %v, want nil", size, code, err)
+		}
+		if err := s.Delete(t.Context(), "new"); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
 
 // lostAnswers are ways not to hear that an object was created.
-func lostAnswers(service *Service) map[string]func(http.ResponseWriter, *http.Request) bool {
+func lostAnswers(service *Service) map[string]Meddler {
 	takeEffect := func(r *http.Request) { service.Serve(httptest.NewRecorder(), r) }
-	return map[string]func(http.ResponseWriter, *http.Request) bool{
+	return map[string]Meddler{
 		"500": func(w http.ResponseWriter, r *http.Request) bool {
 			takeEffect(r)
 			Refuse(w, http.StatusInternalServerError, "InternalError")
@@ -108,12 +101,12 @@ func lostAnswers(service *Service) map[string]func(http.ResponseWriter, *http.Re
 }
 
 // only lets meddle see the requests that create an object.
-func only(meddle func(http.ResponseWriter, *http.Request) bool) func(http.ResponseWriter, *http.Request) bool {
+func only(meddle Meddler) Meddler {
 	return func(w http.ResponseWriter, r *http.Request) bool { return creates(r) && meddle(w, r) }
 }
 
 // once lets meddle answer one request.
-func once(meddle func(http.ResponseWriter, *http.Request) bool) func(http.ResponseWriter, *http.Request) bool {
+func once(meddle Meddler) Meddler {
 	var mu sync.Mutex
 	done := false
 	return func(w http.ResponseWriter, r *http.Request) bool {
@@ -130,12 +123,12 @@ func once(meddle func(http.ResponseWriter, *http.Request) bool) func(http.Respon
 func lostAnswerIsUnknown(t *testing.T, service *Service, s objstore.Store) {
 	for name, lose := range lostAnswers(service) {
 		for _, size := range []int{10, big} {
-			service.Meddle = only(lose)
+			service.Meddle(only(lose))
 			wantUnknown(t, "Put with a lost answer, "+name, put(t.Context(), s, size))
 			if _, exists := service.Object("new"); !exists {
 				t.Errorf("%s: the object was not created", name)
 			}
-			service.Meddle = nil
+			service.Meddle(nil)
 			if err := s.Delete(t.Context(), "new"); err != nil {
 				t.Fatal(err)
 			}
@@ -143,17 +136,17 @@ func lostAnswerIsUnknown(t *testing.T, service *Service, s objstore.Store) {
 	}
 
 	// Completing may answer 200 at first, and then an error in its body.
-	service.Meddle = only(func(w http.ResponseWriter, r *http.Request) bool {
+	service.Meddle(only(func(w http.ResponseWriter, r *http.Request) bool {
 		Refuse(w, http.StatusOK, "InternalError")
 		return true
-	})
+	}))
 	wantUnknown(t, "big Put with 200 and an error", put(t.Context(), s, big))
 }
 
 func retrySettlesALostAnswer(t *testing.T, service *Service, s objstore.Store) {
 	for name, lose := range lostAnswers(service) {
 		for _, size := range []int{10, big} {
-			service.Meddle = once(only(lose))
+			service.Meddle(once(only(lose)))
 			before := len(service.Requests())
 			if err := put(t.Context(), retry.New(s, retry.Default(), noWait), size); err != nil {
 				t.Errorf("Put of %d bytes, %s = %v, want nil", size, name, err)
@@ -169,7 +162,7 @@ func retrySettlesALostAnswer(t *testing.T, service *Service, s objstore.Store) {
 			}
 
 			// Another body under this key has lost all the same.
-			service.Meddle = once(only(lose))
+			service.Meddle(once(only(lose)))
 			err := retry.New(s, retry.Default(), noWait).Put(t.Context(), "new", bytes.NewReader([]byte("other")))
 			if !errors.Is(err, objstore.ErrExists) {
 				t.Errorf("Put of another body, %s = %v, want ErrExists", name, err)
@@ -190,7 +183,7 @@ func refusalIsErrDenied(t *testing.T, service *Service, s objstore.Store) {
 	}{
 		{403, "AccessDenied"}, {403, "SignatureDoesNotMatch"}, {403, "InvalidAccessKeyId"}, {401, "Unauthorized"}, {400, "ExpiredToken"},
 	} {
-		service.Meddle = refuseAll(refusal.status, refusal.code)
+		service.Meddle(refuseAll(refusal.status, refusal.code))
 		for _, c := range calls {
 			if err := c.do(t.Context(), s); !errors.Is(err, objstore.ErrDenied) || !strings.Contains(err.Error(), refusal.code) {
 				t.Errorf("%s after %v = %v, want ErrDenied that names the code", c.name, refusal, err)
@@ -198,12 +191,12 @@ func refusalIsErrDenied(t *testing.T, service *Service, s objstore.Store) {
 		}
 	}
 	// A wrong clock is corrected by the answer.
-	service.Meddle = refuseAll(http.StatusForbidden, "RequestTimeTooSkewed")
+	service.Meddle(refuseAll(http.StatusForbidden, "RequestTimeTooSkewed"))
 	wantUnknown(t, "Put with a wrong clock", put(t.Context(), s, 10))
 }
 
 func missingBucketIsNamed(t *testing.T, service *Service, s objstore.Store) {
-	service.Meddle = refuseAll(http.StatusNotFound, "NoSuchBucket")
+	service.Meddle(refuseAll(http.StatusNotFound, "NoSuchBucket"))
 	for _, c := range calls {
 		err := c.do(t.Context(), s)
 		if !errors.Is(err, objstore.ErrInvalid) || errors.Is(err, objstore.ErrNotFound) || !strings.Contains(err.Error(), "bucket "+Bucket) {
@@ -219,7 +212,7 @@ func whatCannotSucceedIsErrInvalid(t *testing.T, service *Service, s objstore.St
 	}{
 		{501, "NotImplemented"}, {301, "PermanentRedirect"}, {400, "AuthorizationHeaderMalformed"},
 	} {
-		service.Meddle = refuseAll(refusal.status, refusal.code)
+		service.Meddle(refuseAll(refusal.status, refusal.code))
 		for _, c := range calls {
 			if err := c.do(t.Context(), s); !errors.Is(err, objstore.ErrInvalid) {
 				t.Errorf("%s after %v = %v, want ErrInvalid", c.name, refusal, err)
@@ -233,20 +226,20 @@ func failedUploadIsAborted(t *testing.T, service *Service, s objstore.Store) {
 		"a part":   func(r *http.Request) bool { return r.URL.Query().Get("partNumber") == "2" },
 		"complete": creates,
 	} {
-		service.Meddle = func(w http.ResponseWriter, r *http.Request) bool {
+		service.Meddle(func(w http.ResponseWriter, r *http.Request) bool {
 			if !fails(r) {
 				return false
 			}
 			Refuse(w, http.StatusInternalServerError, "InternalError")
 			return true
-		}
+		})
 		wantUnknown(t, "Put with a failure of "+name, put(t.Context(), s, big))
 		if n := service.Uploads(); n != 0 {
 			t.Errorf("%d uploads are left after a failure of %s, want 0", n, name)
 		}
 	}
 	// A lost race leaves no parts either.
-	service.Meddle = nil
+	service.Meddle(nil)
 	if err := put(t.Context(), s, 10); err != nil {
 		t.Fatal(err)
 	}
@@ -258,12 +251,12 @@ func failedUploadIsAborted(t *testing.T, service *Service, s objstore.Store) {
 // The context ends while a part is on its way.
 func cancelledUploadIsAborted(t *testing.T, service *Service, s objstore.Store) {
 	ctx, cancel := context.WithCancel(t.Context())
-	service.Meddle = func(w http.ResponseWriter, r *http.Request) bool {
+	service.Meddle(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Query().Get("partNumber") == "2" {
 			cancel()
 		}
 		return false
-	}
+	})
 	if err := put(ctx, s, big); !errors.Is(err, context.Canceled) {
 		t.Errorf("Put = %v, want context.Canceled", err)
 	}
@@ -277,12 +270,12 @@ func cancelledUploadIsAborted(t *testing.T, service *Service, s objstore.Store) 
 }
 
 func abortThatFails(t *testing.T, service *Service, s objstore.Store) {
-	service.Meddle = func(w http.ResponseWriter, r *http.Request) bool {
+	service.Meddle(func(w http.ResponseWriter, r *http.Request) bool {
 		if aborts(r) {
 			Refuse(w, http.StatusForbidden, "AccessDenied")
 		}
 		return aborts(r)
-	}
+	})
 	if err := put(t.Context(), s, 10); err != nil {
 		t.Fatal(err)
 	}
