@@ -14,8 +14,10 @@ import (
 // returned entry, if any may. Whole ledgers go, the oldest first, up to the
 // first that may not: its last entry lies above the horizon, it has a row that
 // was published after now less the topic's retention, or it is the last ledger
-// that holds rows, which always stays, so that the topic keeps its end.
-func PlanTrim(m *manifest.Manifest, now time.Time) (through segments.Position, any bool) {
+// that holds rows, which always stays, so that the topic keeps its end. So do
+// ledgers from the one of needed on, the first entry that a held version needs
+// for its raw view; None if no version is held.
+func PlanTrim(m *manifest.Manifest, needed segments.Position, now time.Time) (through segments.Position, any bool) {
 	if m.Settings.Retention == manifest.Forever {
 		return segments.None, false
 	}
@@ -24,6 +26,9 @@ func PlanTrim(m *manifest.Manifest, now time.Time) (through segments.Position, a
 	for i, l := range ledgers {
 		last := segments.At(l.Ledger, l.Last)
 		if i == len(ledgers)-1 || last.After(m.Horizon) || l.MaxPublish > newest {
+			break
+		}
+		if !needed.IsNone() && l.Ledger >= needed.Ledger {
 			break
 		}
 		through, any = last, true
@@ -62,10 +67,9 @@ type TrimResult struct {
 
 // Trim drops the originals that PlanTrim finds from the next version of a
 // topic. It only drops references: versions before it still name what they
-// named, and a version that is tagged, or pinned by a reader, keeps its own
-// files for as long. Deleting what no kept version names is the business of
-// the collection. So nothing here asks for tags and pins, and none that is
-// made at the same time can be missed.
+// named, and deleting what no kept version names is the business of the
+// collection. So a tag that is made at the same time, and missed here, still
+// has its files.
 func Trim(ctx context.Context, t *manifest.Topic, job Job) (TrimResult, error) {
 	result, err := trim(ctx, t, job)
 	if err != nil {
@@ -84,7 +88,11 @@ func trim(ctx context.Context, t *manifest.Topic, job Job) (TrimResult, error) {
 		if err != nil {
 			return TrimResult{}, err
 		}
-		through, any := PlanTrim(m, job.Now)
+		needed, err := neededByHeld(ctx, t)
+		if err != nil {
+			return TrimResult{}, err
+		}
+		through, any := PlanTrim(m, needed, job.Now)
 		if !any {
 			return trimmed(m, StateNothingToTrim), nil
 		}
@@ -98,6 +106,29 @@ func trim(ctx context.Context, t *manifest.Topic, job Job) (TrimResult, error) {
 		overtaken = err
 	}
 	return TrimResult{}, fmt.Errorf("%d tries: %w", len(job.Commits), overtaken)
+}
+
+// neededByHeld is the first entry that a tagged or pinned version retains, or
+// None.
+func neededByHeld(ctx context.Context, t *manifest.Topic) (segments.Position, error) {
+	held, err := t.Held(ctx)
+	if err != nil {
+		return segments.None, err
+	}
+	needed := segments.None
+	for _, v := range held {
+		m, err := t.At(ctx, v)
+		if errors.Is(err, manifest.ErrVersionNotFound) {
+			continue // a hold that came too late, and is being given up
+		}
+		if err != nil {
+			return segments.None, err
+		}
+		if first := m.FirstRetained(); needed.IsNone() || !first.IsNone() && first.Before(needed) {
+			needed = first
+		}
+	}
+	return needed, nil
 }
 
 func trimmed(m *manifest.Manifest, state TrimState) TrimResult {

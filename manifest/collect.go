@@ -220,7 +220,7 @@ func (c *Collection) Delete(ctx context.Context, tell func(Garbage)) error {
 // survey finds the objects that kept versions name, those that expired ones
 // name, and the expired versions themselves.
 func (c *Collection) survey(ctx context.Context) (kept, expired map[string]bool, old []objstore.Entry, err error) {
-	held, err := c.held(ctx)
+	held, err := c.topic.Held(ctx)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -234,12 +234,13 @@ func (c *Collection) survey(ctx context.Context) (kept, expired map[string]bool,
 			return nil, nil, nil, err
 		}
 		names := kept
-		if v < c.before && !held[v] {
+		gone := v < c.before && !slices.Contains(held, v)
+		if gone {
 			names = expired
 			old = append(old, entry)
 		}
 		m, err := c.topic.load(ctx, v)
-		if errors.Is(err, ErrMissing) && v < c.before && !held[v] {
+		if errors.Is(err, ErrMissing) && gone {
 			// Its parts went in a collection that stopped half-way; parts go
 			// last, so all else that it named had gone before.
 			continue
@@ -255,26 +256,6 @@ func (c *Collection) survey(ctx context.Context) (kept, expired map[string]bool,
 		}
 	}
 	return kept, expired, old, nil
-}
-
-// held lists the versions that tags and pins hold on to.
-func (c *Collection) held(ctx context.Context) (map[Version]bool, error) {
-	held := make(map[Version]bool)
-	tags, err := c.topic.Tags(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, v := range tags {
-		held[v] = true
-	}
-	pins, err := c.topic.pinned(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, v := range pins {
-		held[v] = true
-	}
-	return held, nil
 }
 
 // shutOut reports whether the job that put an object may not commit any more.

@@ -173,7 +173,7 @@ const leastBytes = 1 << 10
 
 func size(name string, most int64, field func(*Settings) *int64) setting {
 	return setting{name,
-		func(s *Settings) string { return strings.ReplaceAll(humanize.IBytes(uint64(*field(s))), " ", "") },
+		func(s *Settings) string { return sizeText(*field(s)) },
 		func(s *Settings, text string) error {
 			n, err := humanize.ParseBytes(text)
 			if err != nil {
@@ -186,6 +186,19 @@ func size(name string, most int64, field func(*Settings) *int64) setting {
 			return nil
 		},
 	}
+}
+
+// sizeText is n in the largest unit that says it exactly.
+func sizeText(n int64) string {
+	for _, unit := range []struct {
+		bytes int64
+		name  string
+	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+		if n%unit.bytes == 0 {
+			return strconv.FormatInt(n/unit.bytes, 10) + unit.name
+		}
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 // With is s with one more setting, given as name=value. Its errors are
@@ -232,9 +245,6 @@ func (s Settings) MarshalJSON() ([]byte, error) {
 	for _, setting := range settings {
 		texts[setting.name] = setting.get(&s)
 	}
-	// Sizes are exact in a manifest, however they are shown.
-	texts["segment_bytes"] = strconv.FormatInt(s.SegmentBytes, 10)
-	texts["batch_bytes"] = strconv.FormatInt(s.BatchBytes, 10)
 	return json.Marshal(texts)
 }
 

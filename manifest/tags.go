@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -94,6 +96,21 @@ func (t *Topic) Tags(ctx context.Context) (map[string]Version, error) {
 		tags[tag.Name] = tag.Version
 	}
 	return tags, nil
+}
+
+// Held lists the versions that tags and pins hold on to, each once, in order.
+func (t *Topic) Held(ctx context.Context) ([]Version, error) {
+	tags, err := t.Tags(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pins, err := t.pinned(ctx)
+	if err != nil {
+		return nil, err
+	}
+	held := slices.AppendSeq(pins, maps.Values(tags))
+	slices.Sort(held)
+	return slices.Compact(held), nil
 }
 
 func (t *Topic) tagFolder(name string) string { return t.key("tag/" + escapeName(name) + "/") }
