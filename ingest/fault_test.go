@@ -28,7 +28,6 @@ func TestEachLineIsInOnceWhateverTheStoreDoes(t *testing.T) {
 	}{
 		"producer and sequence": {sequenced, ""},
 		"named source":          {plain, "app"},
-		"both":                  {sequenced, "app"},
 		"positions":             {placed, ""},
 		"nothing":               {plain, ""},
 	} {

@@ -55,7 +55,9 @@ func TestDuplicatesTakeNoMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkRun adds messages of 400 bytes.
+// BenchmarkRun adds messages of 400 bytes. As a process that reads a pipe and
+// writes to a folder, 5 million of them took 17 s of user and 4 s of system
+// time, and 323 MB at the peak.
 func BenchmarkRun(b *testing.B) {
 	value := strings.Repeat("0123456789abcdef", 25)
 	b.ReportAllocs()
