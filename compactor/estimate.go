@@ -2,9 +2,9 @@ package compactor
 
 import "github.com/ledgerfold/ledgerfold/manifest"
 
-// Estimate is what a plan is expected to cost at most, before anything was
-// read: the number of requests and bytes that a store will bill. Listings
-// count as gets.
+// Estimate is what a plan is expected to cost, before anything was read: the
+// requests and bytes that a store will bill. Listings count as gets. Bytes and
+// puts are bounds, as if no row would die; gets are about right.
 type Estimate struct {
 	Gets       int64 `json:"gets"`
 	Puts       int64 `json:"puts"`
@@ -17,7 +17,7 @@ func (e Estimate) Requests() int64 { return e.Gets + e.Puts }
 
 // What reads and commits cost, about.
 const (
-	readBytes    = 8 << 20 // one ranged read of a segment
+	readBytes    = 8 << 20 // one ranged read of headers
 	pageBytes    = 1 << 20 // one ranged read of a key index
 	headerBytes  = 48      // header columns of a row
 	commitGets   = 4       // find and read the latest version, twice
@@ -26,9 +26,8 @@ const (
 	manifestSize = 16 << 10
 )
 
-// estimate adds up the plan p of m. It is an upper bound where rows die, since
-// nobody knows before how many do.
-func estimate(m *manifest.Manifest, p *Plan, dirty []*manifest.Segment) Estimate {
+// estimate adds up the plan p of m.
+func estimate(m *manifest.Manifest, p *Plan, dirty []*manifest.Segment, policy Policy) Estimate {
 	if p.IsEmpty() {
 		return Estimate{Gets: commitGets / 2, ReadBytes: manifestSize}
 	}
@@ -68,7 +67,7 @@ func estimate(m *manifest.Manifest, p *Plan, dirty []*manifest.Segment) Estimate
 			e.Gets += ceil(headers, readBytes)
 			e.ReadBytes += headers
 		}
-		e.Gets += ceil(s.Info.Bytes, readBytes)
+		e.Gets += ceil(s.Info.Bytes, policy.PieceBytes)
 		e.ReadBytes += s.Info.Bytes
 		e.WriteBytes += s.Info.Bytes + s.Info.Index.Bytes
 		rows += s.Info.Counts.Rows()

@@ -423,3 +423,28 @@ func (e events) of(word string) int {
 	}
 	return n
 }
+
+// TestAFailedRunLeavesNothing fails each put of an output in turn. What was put
+// before, and what may have been put, is gone when the run has failed.
+func TestAFailedRunLeavesNothing(t *testing.T) {
+	for _, f := range []fault.Fault{fault.Before, fault.After} {
+		for _, folder := range []string{"/d/", "/x/", "/b/"} {
+			for n := int64(0); ; n++ {
+				w := busyWorld(t)
+				before := len(objects(t, w.store))
+				faulty := fault.New(w.store, fault.Rule{N: n, Fault: f, Verb: fault.Put, Key: folder}.Hook())
+				_, err := Run(context.Background(), w.through(faulty, never), nil, w.job(1))
+				if faulty.Struck() == 0 {
+					w.wantLive(busyRows...)
+					break
+				}
+				if !errors.Is(err, fault.ErrInjected) {
+					t.Errorf("put %d in %s: %v", n, folder, err)
+				}
+				if after := len(objects(t, w.store)); after != before {
+					t.Errorf("put %d in %s: %d objects are left", n, folder, after-before)
+				}
+			}
+		}
+	}
+}

@@ -66,7 +66,7 @@ func history(seed uint64, count int) []string {
 // the ranges of digests, the size of segments, and the runs that it takes, the
 // same rows are left, as long as no tombstone expires between the runs.
 func TestHowTheWorkIsCutChangesNothing(t *testing.T) {
-	few, many := DefaultPolicy(), Policy{RangeBytes: 1000, Parallel: 3}
+	few, many := DefaultPolicy(), Policy{RangeBytes: 1000, PieceBytes: 1000, Parallel: 3}
 	for seed, settings := range []string{"order=position keyless=keep", "order=event_time keyless=drop"} {
 		list := history(uint64(seed), 9)
 		var want []string
@@ -83,7 +83,7 @@ func TestHowTheWorkIsCutChangesNothing(t *testing.T) {
 			{many, "1KiB", len(list)},
 			{many, "10KiB", 1},
 			{many, "64MiB", 4},
-			{Policy{RangeBytes: 100, Parallel: 1}, "10KiB", 3},
+			{Policy{RangeBytes: 100, PieceBytes: 1, Parallel: 1}, "10KiB", 3},
 		} {
 			w := testWorld(t, append(strings.Fields(settings), "segment_bytes="+way.size, "batch_bytes=1KiB", "tombstone_retention=forever")...)
 			w.policy = way.policy
@@ -133,7 +133,7 @@ func TestTheSameInputsMakeTheSameBytes(t *testing.T) {
 		var want map[string]string
 		for range 3 {
 			w := testWorld(t, "order="+order, "segment_bytes=10KiB", "batch_bytes=1KiB")
-			w.policy = Policy{RangeBytes: 2000, Parallel: 3}
+			w.policy = Policy{RangeBytes: 2000, PieceBytes: 3000, Parallel: 3}
 			for part := range slices.Chunk(history(7, 9), 3) {
 				w.add(part...)
 				w.run()

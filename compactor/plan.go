@@ -86,7 +86,7 @@ func PlanRun(m *manifest.Manifest, cut Cut, now time.Time, policy Policy) Plan {
 		p.Tasks = append(p.Tasks, resolveTasks(dirty, live(m.Compacted), policy.RangeBytes)...)
 		p.Tasks = append(p.Tasks, writeTasks(dirty, p.Range(), m.Settings.SegmentBytes)...)
 	}
-	p.Estimate = estimate(m, &p, dirty)
+	p.Estimate = estimate(m, &p, dirty, policy)
 	return p
 }
 

@@ -3,7 +3,6 @@ package compactor
 import (
 	"encoding/json"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,7 +91,7 @@ func TestPlans(t *testing.T) {
 			want: planned{to: "1:4"},
 		},
 		{
-			name: "many ranges", horizon: "0:9", compacted: compacted, cut: "3:9", policy: Policy{RangeBytes: 500},
+			name: "many ranges", horizon: "0:9", compacted: compacted, cut: "3:9", policy: Policy{RangeBytes: 500, PieceBytes: 1 << 20},
 			want: planned{
 				to: "3:9", inputs: "d/1:4 d/1:9 d/2:9 d/3:9", expire: "d/0:5", ranges: 4,
 				writes: "(0:9, 1:9]: d/1:4 d/1:9, (1:9, 2:9]: d/2:9, (2:9, 3:9]: d/3:9",
@@ -292,7 +291,7 @@ func TestTrims(t *testing.T) {
 				l := ledgers[len(ledgers)-1]
 				m.Last = segments.At(l.Ledger, l.Last)
 			}
-			through, any := PlanTrim(m, start)
+			through, any := PlanTrim(m, segments.None, start)
 			got := ""
 			if any {
 				got = through.String()
@@ -327,42 +326,29 @@ func TestATrimDropsWholeLedgersOnce(t *testing.T) {
 func TestAJobThatIsNotOneIsRefused(t *testing.T) {
 	w := testWorld(t)
 	_, err := Run(t.Context(), w.topic, nil, Job{})
-	for _, want := range []string{"no id", "no commit id", "no time", "range bytes", "parallel"} {
+	for _, want := range []string{"no id", "no commit id", "no time", "range bytes", "piece bytes", "parallel"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want it to say %q", err, want)
 		}
 	}
 }
 
-// TestWritesJoinWhereLittleIsLeft joins tasks by what is left of them.
-func TestWritesJoinWhereLittleIsLeft(t *testing.T) {
-	w := testWorld(t, "segment_bytes=64MiB")
-	w.add("1:0 a=1", "1:1 a=2", "1:2 b=1", "1:3 b=2")
-	m := w.latest()
-	p := PlanRun(m, Cut{Through: m.Last, Stop: StopEnd}, start, DefaultPolicy())
-	sources, err := openSources(t.Context(), w.topic, m, &p, DefaultPolicy(), new(teller))
+// TestAnEstimateHolds compares what a plan promises with what the run takes.
+func TestAnEstimateHolds(t *testing.T) {
+	w := busyWorld(t)
+	counted := w.counted()
+	topic := w.through(counted, never)
+	before := counted.Snapshot()
+	r, err := Run(t.Context(), topic, nil, w.job(1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := fold(t.Context(), sources, &p, m.Settings, DefaultPolicy(), new(teller))
-	if err != nil {
-		t.Fatal(err)
+	used := counted.Snapshot().Sub(before)
+	gets := used.Gets + used.Reads + used.Lists
+	if e := r.Estimate; e.ReadBytes < used.BytesRead || e.WriteBytes < used.BytesPut || e.Puts < used.Puts || e.Gets > 2*gets || gets > 2*e.Gets {
+		t.Errorf("estimate %+v, used %+v", e, used)
 	}
-	size := m.Originals[0].Info.Bytes
-	for _, c := range []struct {
-		limit int64 // of segments
-		want  []string
-	}{
-		{1, []string{"(-1:-1, 1:2]", "(1:2, 1:3]"}}, // what has nothing left joins the one before it
-		{2 * size, []string{"(-1:-1, 1:3]"}},
-	} {
-		p.Tasks = append(p.Tasks[:1], writeTasks(overlapping(m.Originals, p.Range()), p.Range(), 1)...)
-		var got []string
-		for _, task := range joinWrites(&p, f, c.limit) {
-			got = append(got, task.Range.String())
-		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("segments of %d bytes: %q, want %q", c.limit, got, c.want)
-		}
+	if r.Wrote.Objects >= used.Puts || r.Wrote.Bytes >= used.BytesPut || r.Wrote.Objects == 0 {
+		t.Errorf("wrote %+v, used %+v", r.Wrote, used)
 	}
 }

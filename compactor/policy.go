@@ -45,14 +45,20 @@ type Policy struct {
 	// for each segment.
 	RangeBytes int64
 
-	// Parallel is how many segments are opened, how many originals are scanned
-	// for their headers, and how many resolve tasks are done at a time.
+	// PieceBytes is about how much of an original is read at a time, when what
+	// is left of it is written.
+	PieceBytes int64
+
+	// Parallel is how many things are read at a time: heads and headers of
+	// segments, then ranges of digests, then pieces of originals.
 	Parallel int
 }
 
-// DefaultPolicy suits one process with two processors and half a GiB.
+// DefaultPolicy suits one process with two processors and half a GiB. Runs over
+// segments of 64 MiB take 300 to 400 MiB with it, however many there are;
+// pieces twice as large take 100 MiB more and save no time.
 func DefaultPolicy() Policy {
-	return Policy{RangeBytes: 32 << 20, Parallel: 2}
+	return Policy{RangeBytes: 32 << 20, PieceBytes: 4 << 20, Parallel: 4}
 }
 
 // Validate reports every setting that is out of range.
@@ -60,6 +66,9 @@ func (p Policy) Validate() error {
 	var errs []error
 	if p.RangeBytes < 1 {
 		errs = append(errs, fmt.Errorf("range bytes are %d, want at least 1", p.RangeBytes))
+	}
+	if p.PieceBytes < 1 {
+		errs = append(errs, fmt.Errorf("piece bytes are %d, want at least 1", p.PieceBytes))
 	}
 	if p.Parallel < 1 {
 		errs = append(errs, fmt.Errorf("parallel is %d, want at least 1", p.Parallel))

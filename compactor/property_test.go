@@ -178,6 +178,7 @@ func (l *life) run(t *rapid.T) {
 	l.world.tb = t
 	l.policy = Policy{
 		RangeBytes: int64(rapid.SampledFrom([]int{100, 500, 3000, 1 << 20}).Draw(t, "range bytes")),
+		PieceBytes: int64(rapid.SampledFrom([]int{1, 5000, 1 << 20}).Draw(t, "piece bytes")),
 		Parallel:   rapid.IntRange(1, 3).Draw(t, "parallel"),
 	}
 	got := l.world.run()

@@ -105,10 +105,10 @@ func (r *run) do(ctx context.Context, m *manifest.Manifest, p *Plan) (*manifest.
 		return nil, err
 	}
 	o := outputs{
-		store:  r.store,
-		hasher: r.topic.Hasher(),
-		plan:   p,
-		topic:  m.Settings,
+		store:    r.store,
+		hasher:   r.topic.Hasher(),
+		plan:     p,
+		settings: m.Settings,
 		writer: segments.WriterSettings{
 			Topic:       string(m.Topic),
 			Writer:      r.job.Writer,
@@ -117,7 +117,7 @@ func (r *run) do(ctx context.Context, m *manifest.Manifest, p *Plan) (*manifest.
 		},
 		tell: r.tell,
 	}
-	if err := o.write(ctx, f, joinWrites(p, f, m.Settings.SegmentBytes)); err != nil {
+	if err := o.write(ctx, f, r.job.Policy); err != nil {
 		return nil, err
 	}
 	if o.rows != f.report.Rows.Kept {

@@ -1,6 +1,9 @@
 package compactor
 
 import (
+	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -357,5 +360,55 @@ func TestSegmentsAreSealedAtTheirSizeAndTile(t *testing.T) {
 	}
 	if n := len(w.live()); n != 8 {
 		t.Errorf("%d rows, want 8", n)
+	}
+}
+
+// Pulsar #20337: a survivor keeps everything that it came with.
+func TestASurvivorKeepsAllItHas(t *testing.T) {
+	w := testWorld(t)
+	want := w.parse("1:3:2/7 a=1 txn=1,4 event=5 at=12")
+	want.Producer, want.Sequence, want.Epoch = segments.Some("p"), segments.Some(int64(7)), segments.Some(int32(2))
+	want.OrderingKey = []byte{}
+	want.Properties = []segments.Property{{Key: "x", Value: []byte("1")}, {Key: "x", Value: nil}, {Key: "b", Value: []byte{}}}
+	empty := w.parse("1:5 a2=")
+	empty.Key, empty.Value = []byte{}, []byte{} // an empty key is a key, an empty value a value
+	w.append([]row{want, w.parse("1:4 commit txn=1,4"), empty})
+	w.run()
+	got := w.liveRows(w.latest())
+	if len(got) != 2 || !reflect.DeepEqual(got[0], want) || !reflect.DeepEqual(got[1], empty) {
+		t.Errorf("rows\n%+v\nwant\n%+v", got, []row{want, empty})
+	}
+	w.add("1:6 b=1")
+	w.run()
+	if again := w.liveRows(w.latest()); !reflect.DeepEqual(again[:2], got) {
+		t.Errorf("after another run\n%+v\nwant\n%+v", again[:2], got)
+	}
+}
+
+// What is told comes in order, and its text is a log line.
+func TestARunTellsWhatItDoes(t *testing.T) {
+	w := testWorld(t)
+	w.add("1:0 a=1\n 1:1 b=1")
+	w.run()
+	w.add("1:2 a=2", "1:3 =1")
+	var told events
+	if _, err := Run(t.Context(), w.topic, &told, w.job(1)); err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, e := range told {
+		lines = append(lines, e.String())
+	}
+	slices.Sort(lines[1:3]) // originals are scanned side by side
+	got := strings.Join(lines, "\n")
+	want := `planned from version 3: fold (1:1, 1:3] (end_of_data), 2 originals, 2 tasks
+scanned d/J000006/000000.arrow: 1 rows
+scanned d/J000006/000001.arrow: 1 rows
+resolved range 1 of 1
+wrote d/J000008/000000.arrow: (1:1, 1:3], 2 rows, ` + strconv.FormatInt(w.latest().Compacted[1].Info.Bytes, 10) + ` bytes
+wrote dead rows of d/J000004/000000.arrow: 1 rows
+committed version 4: horizon 1:3, 2 rows in, 2 kept`
+	if got != want {
+		t.Errorf("told\n%s\nwant\n%s", got, want)
 	}
 }

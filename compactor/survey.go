@@ -95,9 +95,6 @@ func beforeFirstYounger(ctx context.Context, t *manifest.Topic, s *manifest.Segm
 				if !found {
 					before, err = entryBefore(ctx, file, b-1, p.EntryPosition(), s.Range.After)
 				}
-				if before.Before(r.After) {
-					before = r.After
-				}
 				return before, true, err
 			}
 		}
