@@ -70,13 +70,7 @@ func (e Append) apply(m *Manifest) error {
 	m.MaxRead = e.MaxRead
 	m.Transactions = e.Transactions
 	m.Producers = slices.DeleteFunc(m.Producers, func(p Producer) bool { return p.Added < e.ProducerCutoff })
-	for _, p := range e.Producers {
-		if i, found := slices.BinarySearchFunc(m.Producers, p, compareProducers); found {
-			m.Producers[i] = p
-		} else {
-			m.Producers = slices.Insert(m.Producers, i, p)
-		}
-	}
+	m.Producers = mergeProducers(m.Producers, e.Producers)
 	if e.Source != nil {
 		i := slices.IndexFunc(m.Sources, func(s Source) bool { return s.Name == e.Source.Name })
 		if i < 0 {
@@ -86,6 +80,20 @@ func (e Append) apply(m *Manifest) error {
 		}
 	}
 	return nil
+}
+
+// mergeProducers adds changed to known, which it may reuse. What changed takes
+// the place of what was known.
+func mergeProducers(known, changed []Producer) []Producer {
+	all := append(known, changed...)
+	slices.SortStableFunc(all, compareProducers)
+	merged := all[:0]
+	for i, p := range all {
+		if i+1 == len(all) || compareProducers(p, all[i+1]) != 0 {
+			merged = append(merged, p)
+		}
+	}
+	return merged
 }
 
 func compareProducers(a, b Producer) int {

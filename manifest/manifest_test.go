@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -209,6 +210,15 @@ func TestAnEditIsRefusedWhereItsBaseHasChanged(t *testing.T) {
 				t.Errorf("Apply changed its base from\n%s to\n%s", before, after)
 			}
 		})
+	}
+}
+
+func TestProducersAreMergedByNameAndEpoch(t *testing.T) {
+	known := []Producer{{Name: "a", Sequence: 1}, {Name: "b", Epoch: 1, Sequence: 1}, {Name: "d", Sequence: 1}}
+	changed := []Producer{{Name: "b", Epoch: 2, Sequence: 9}, {Name: "c", Sequence: 9}, {Name: "a", Sequence: 9}}
+	want := []Producer{{Name: "a", Sequence: 9}, {Name: "b", Epoch: 1, Sequence: 1}, {Name: "b", Epoch: 2, Sequence: 9}, {Name: "c", Sequence: 9}, {Name: "d", Sequence: 1}}
+	if got := mergeProducers(known, changed); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
