@@ -81,6 +81,7 @@ type decoder struct {
 	rows int
 
 	node, buffer int // the next of each
+	view         int // the next column of views; our own files have none
 	column       string
 	err          error
 }

@@ -8,7 +8,12 @@
 // what vouches for it into an index (head.go, keyindex.go). A File (file.go,
 // lookup.go) goes from the head of the index to the bytes it wants (fetch.go),
 // and makes Rows of them (ipc.go and flat.go, decode.go, inflate.go, rows.go).
-// Bytes that come without an index are for DecodeFile (foreign.go).
+// A segment that comes without an index is for DecodeFile (foreign.go).
+//
+// Tables of messages that others wrote are for an ArrowReader: arrowreader.go
+// goes from message to message, arrowschema.go finds the columns, arrowcolumn.go
+// decodes them in whatever layout they have, and arrowrows.go makes messages of
+// them. An ArrowWriter (arrowwriter.go) writes such tables.
 //
 // docs/format-segments.md has the format, byte by byte.
 package segments

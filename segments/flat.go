@@ -151,3 +151,9 @@ func (t table) tables(i int64) iter.Seq[table] {
 		}
 	}
 }
+
+// textIs reports whether the string in field i is want, without a copy of it.
+func (t table) textIs(i int64, want string) bool {
+	b, _ := t.vector(i, 1)
+	return string(b) == want
+}

@@ -65,6 +65,11 @@ func (in *inflater) buffer(c codec, b []byte, left *budget) ([]byte, error) {
 	if length < 0 {
 		return nil, fmt.Errorf("a buffer has length %d", length)
 	}
+	if most, err := inflatedMost(c, b); err != nil {
+		return nil, err
+	} else if length > most {
+		return nil, fmt.Errorf("a buffer has length %d, and its %d bytes can inflate to %d", length, len(b), most)
+	}
 	if err := left.take(length); err != nil {
 		return nil, err
 	}
@@ -75,6 +80,18 @@ func (in *inflater) buffer(c codec, b []byte, left *budget) ([]byte, error) {
 		return in.inflateZstd(b, length)
 	}
 	return nil, fmt.Errorf("codec %d is none of ours", c)
+}
+
+// lz4Share is how many bytes one byte of LZ4 can stand for: one more byte makes
+// a match longer by 255.
+const lz4Share = 255
+
+// inflatedMost is the most bytes that b can inflate to.
+func inflatedMost(c codec, b []byte) (int64, error) {
+	if c == codecZstd {
+		return ZstdMost(b)
+	}
+	return lz4Share * int64(len(b)), nil
 }
 
 func (in *inflater) inflateZstd(b []byte, length int64) ([]byte, error) {

@@ -14,6 +14,7 @@ const (
 	metadataV5 = 4 // MetadataVersion
 
 	messageSchema      = 1 // MessageHeader
+	messageDictionary  = 2
 	messageRecordBatch = 3
 )
 
@@ -77,12 +78,14 @@ const (
 
 // batchMeta is the metadata of a record batch. Nodes and buffers are pairs of
 // little-endian int64: length and nulls of an array, offset and length of a
-// buffer in the body.
+// buffer in the body. Variadic, which our own schema has no use for, is int64s:
+// how many buffers of data each column of views has.
 type batchMeta struct {
-	rows    int64
-	codec   codec
-	nodes   []byte
-	buffers []byte
+	rows     int64
+	codec    codec
+	nodes    []byte
+	buffers  []byte
+	variadic []byte
 }
 
 const pairBytes = 16
@@ -93,10 +96,26 @@ func parseBatch(m message) (batchMeta, error) {
 	if m.kind != messageRecordBatch {
 		return batchMeta{}, fmt.Errorf("a message is of kind %d, not a record batch", m.kind)
 	}
-	meta := batchMeta{rows: m.header.int64(0)}
-	meta.nodes, _ = m.header.vector(1, pairBytes)
-	meta.buffers, _ = m.header.vector(2, pairBytes)
-	if compression, ok := m.header.table(3); ok {
+	meta, err := readBatch(m.header)
+	if err != nil {
+		return batchMeta{}, err
+	}
+	if n := len(meta.nodes) / pairBytes; n != batchArrays {
+		return batchMeta{}, fmt.Errorf("a record batch has %d arrays, want %d", n, batchArrays)
+	}
+	if n := len(meta.buffers) / pairBytes; n != batchBuffers {
+		return batchMeta{}, fmt.Errorf("a record batch has %d buffers, want %d", n, batchBuffers)
+	}
+	return meta, nil
+}
+
+// readBatch reads the metadata of a record batch of any schema.
+func readBatch(header table) (batchMeta, error) {
+	meta := batchMeta{rows: header.int64(0)}
+	meta.nodes, _ = header.vector(1, pairBytes)
+	meta.buffers, _ = header.vector(2, pairBytes)
+	meta.variadic, _ = header.vector(4, 8)
+	if compression, ok := header.table(3); ok {
 		switch name, method := compression.uint8(0), compression.uint8(1); {
 		case name == 0 && method == 0:
 			meta.codec = codecLZ4
@@ -106,14 +125,8 @@ func parseBatch(m message) (batchMeta, error) {
 			return batchMeta{}, fmt.Errorf("buffers are compressed by codec %d, method %d", name, method)
 		}
 	}
-	if m.header.f.bad {
+	if header.f.bad {
 		return batchMeta{}, errors.New("a record batch's metadata points outside of itself")
-	}
-	if n := len(meta.nodes) / pairBytes; n != batchArrays {
-		return batchMeta{}, fmt.Errorf("a record batch has %d arrays, want %d", n, batchArrays)
-	}
-	if n := len(meta.buffers) / pairBytes; n != batchBuffers {
-		return batchMeta{}, fmt.Errorf("a record batch has %d buffers, want %d", n, batchBuffers)
 	}
 	return meta, nil
 }

@@ -5,10 +5,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -118,6 +120,69 @@ func pyTools(t *testing.T) string {
 		t.Skipf("SKIPPED: pyarrow and Polars cannot be kept: %v", err)
 	}
 	return folder
+}
+
+// writeTablesPy writes tables as pyarrow and Polars write them.
+//
+//go:embed testdata/write_tables.py
+var writeTablesPy []byte
+
+// TestTablesOfOtherToolsAreRead reads what pyarrow and Polars write, in every
+// layout and compression that they have, and compares every row.
+func TestTablesOfOtherToolsAreRead(t *testing.T) {
+	tools := pyTools(t)
+	dir := t.TempDir()
+	script := filepath.Join(dir, "write_tables.py")
+	if err := os.WriteFile(script, writeTablesPy, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	python := exec.CommandContext(t.Context(), "python3", script, dir)
+	python.Env = append(os.Environ(), "PYTHONPATH="+tools)
+	if out, err := python.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	want := make([]Message, 5000)
+	for i := range want {
+		m := &want[i]
+		*m = blank
+		m.PublishTime = Millis(1000 * (1700000000 + i))
+		if i%7 != 3 {
+			m.Key = fmt.Appendf(nil, "key %d", i%50)
+		}
+		switch {
+		case i%11 == 5:
+		case i%5 == 0:
+			m.Value = []byte{}
+		default:
+			m.Value = fmt.Appendf(nil, "\xff value %d of some length", i)
+		}
+		m.Sequence, m.Producer = Some(int64(i)), Some(fmt.Sprintf("p%d", i%3))
+		if i%2 == 0 {
+			m.Properties = []Property{{"k", fmt.Appendf(nil, "v%d", i)}, {"k", nil}}
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.arrow"))
+	if err != nil || len(files) != 33 {
+		t.Fatalf("found %d files, %v", len(files), err)
+	}
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := readArrow(bytes.NewReader(data))
+		if strings.HasSuffix(name, "polars-categorical-file.arrow") {
+			if err == nil || !strings.Contains(err.Error(), "column key: corrupt: its dictionary was not there before it") {
+				t.Errorf("a dictionary behind what refers to it: got %d rows, %v", len(got), err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", filepath.Base(name), err)
+			continue
+		}
+		sameRows(t, filepath.Base(name), got, want)
+	}
 }
 
 func isFolder(name string) bool {
