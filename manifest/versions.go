@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -206,21 +207,13 @@ func (t *Topic) Versions(ctx context.Context) iter.Seq2[*Manifest, error] {
 
 // kept reports whether version v of a topic whose newest is latest can be
 // read: what lies at the name of a version that is no longer kept need not be
-// that version (see commit.go), unless a tag has held on to it.
+// that version (see commit.go), unless a tag or a pin has held on to it.
 func (t *Topic) kept(ctx context.Context, latest *Manifest, v Version) (bool, error) {
 	if v >= latest.ExpiredBefore {
 		return v <= latest.Version, nil
 	}
-	tags, err := t.Tags(ctx)
-	if err != nil {
-		return false, err
-	}
-	for _, tagged := range tags {
-		if tagged == v {
-			return true, nil
-		}
-	}
-	return false, nil
+	held, err := t.Held(ctx)
+	return slices.Contains(held, v), err
 }
 
 func (t *Topic) errNoVersion(v Version) error {
