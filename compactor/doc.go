@@ -19,7 +19,7 @@
 //	          has. What lost is a set of rows per segment.
 //	write     per run of dirty originals: what is left of them goes, in
 //	          position order, into new compacted segments that cover (H, H']
-//	          without a gap.
+//	          without a gap. One process does all of these as one stream.
 //
 // Older segments are not rewritten. What died of one is written down as its
 // new bitmap of dead rows, so a run costs about its dirty bytes and 20 bytes

@@ -17,7 +17,6 @@ func (e Estimate) Requests() int64 { return e.Gets + e.Puts }
 
 // What reads and commits cost, about.
 const (
-	readBytes    = 8 << 20 // one ranged read of headers
 	pageBytes    = 1 << 20 // one ranged read of a key index
 	headerBytes  = 48      // header columns of a row
 	commitGets   = 4       // find and read the latest version, twice
@@ -64,7 +63,7 @@ func estimate(m *manifest.Manifest, p *Plan, dirty []*manifest.Segment, policy P
 		index(s)
 		if needsHeaders(s, m.Settings, p.Range()) {
 			headers := min(s.Info.Counts.Rows()*headerBytes, s.Info.Bytes)
-			e.Gets += ceil(headers, readBytes)
+			e.Gets += ceil(s.Info.Bytes, m.Settings.BatchBytes) // they lie apart, one stretch in each batch
 			e.ReadBytes += headers
 		}
 		e.Gets += ceil(s.Info.Bytes, policy.PieceBytes)
