@@ -37,10 +37,19 @@ type compatibility struct {
 	WriterRequired []string `json:"writer_required"`
 }
 
-func (c compatibility) check(required []string) error {
-	if c.Format > formatVersion {
+// checkReader refuses what this program cannot read.
+func (c compatibility) checkReader() error {
+	switch {
+	case c.Format < 1:
+		return fmt.Errorf("%w: it has no format version", segments.ErrCorrupt)
+	case c.Format > formatVersion:
 		return fmt.Errorf("format %d, this program knows %d: %w", c.Format, formatVersion, ErrUnsupported)
 	}
+	return checkFeatures(c.ReaderRequired)
+}
+
+// checkFeatures refuses names that this program does not know.
+func checkFeatures(required []string) error {
 	for _, name := range required {
 		if !slices.Contains(features, name) {
 			return fmt.Errorf("feature %q: %w", name, ErrUnsupported)
@@ -166,7 +175,7 @@ func decode(body []byte, read func(partRef) ([]byte, error)) (*Manifest, []partR
 	if err := json.Unmarshal(body, &head); err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", segments.ErrCorrupt, err)
 	}
-	if err := head.check(head.ReaderRequired); err != nil {
+	if err := head.checkReader(); err != nil {
 		return nil, nil, err
 	}
 	var wire wireManifest
@@ -246,7 +255,7 @@ func decodeFormat(body []byte) (*wireFormat, error) {
 	if err := json.Unmarshal(body, &head); err != nil {
 		return nil, fmt.Errorf("%w: %w", segments.ErrCorrupt, err)
 	}
-	if err := head.check(head.ReaderRequired); err != nil {
+	if err := head.checkReader(); err != nil {
 		return nil, err
 	}
 	var f wireFormat

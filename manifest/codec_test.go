@@ -136,7 +136,7 @@ func TestWhatANewerProgramWroteIsRefused(t *testing.T) {
 
 	s := new(mem.Store)
 	topic := newTopic(t, s)
-	topic.writerRequired.WriterRequired = []string{"adopted-originals"}
+	topic.writerRequired = []string{"adopted-originals"}
 	if _, err := topic.Latest(t.Context()); err != nil {
 		t.Errorf("a topic that must not be written cannot be read: %v", err)
 	}

@@ -147,6 +147,10 @@ func (t *Topic) readTag(ctx context.Context, key string) (wireTag, error) {
 	if tag.Format > formatVersion {
 		return tag, fmt.Errorf("%s: %w", key, ErrUnsupported)
 	}
+	// A tag that is taken for another, or for none, lets go of its version.
+	if tag.Format < 1 || !strings.HasPrefix(key, t.tagFolder(tag.Name)) {
+		return tag, fmt.Errorf("%s: %w: it is of tag %q", key, segments.ErrCorrupt, tag.Name)
+	}
 	return tag, nil
 }
 

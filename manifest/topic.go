@@ -51,7 +51,7 @@ type Topic struct {
 	id     TopicID
 	hasher segments.Hasher
 
-	writerRequired compatibility // what writers must know, from the format object
+	writerRequired []string // features that a writer must know, from the format object
 
 	mu    sync.Mutex
 	seen  Version           // a version that exists, to start listings from
@@ -155,7 +155,7 @@ func Open(ctx context.Context, s objstore.Store, name string, pause Pause) (*Top
 		return nil, fmt.Errorf("open topic %q: %s: %w", name, t.key("format"), err)
 	}
 	t.hasher = segments.NewHasher([segments.SecretBytes]byte(format.Secret))
-	t.writerRequired = format.compatibility
+	t.writerRequired = format.WriterRequired
 	return t, nil
 }
 
@@ -219,7 +219,7 @@ func (t *Topic) key(key string) string { return string(t.id) + "/" + key }
 
 // checkWriter refuses a topic that this program may read but not write.
 func (t *Topic) checkWriter() error {
-	if err := t.writerRequired.check(t.writerRequired.WriterRequired); err != nil {
+	if err := checkFeatures(t.writerRequired); err != nil {
 		return fmt.Errorf("write topic %q: %w", t.Name(), err)
 	}
 	return nil
