@@ -7,6 +7,8 @@ import (
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
+
+	"github.com/ledgerfold/ledgerfold/cmd/internal/output"
 )
 
 // Unit is what a bar counts.
@@ -40,7 +42,7 @@ func (s *Session) NewBar(name string, total int64, unit Unit) *Bar {
 	s.console.share(p)
 	return &Bar{s.console, p, p.New(total, mpb.BarStyle(),
 		mpb.BarRemoveOnComplete(),
-		mpb.PrependDecorators(decor.Name(name, decor.WCSyncSpaceR)),
+		mpb.PrependDecorators(decor.Name(output.Escape(name), decor.WCSyncSpaceR)),
 		mpb.AppendDecorators(counter, decor.Name(" "), decor.Elapsed(decor.ET_STYLE_GO)))}
 }
 
