@@ -26,6 +26,7 @@ func Program() *program.Program {
 			gc(),
 			verify(),
 			deleteTopic(),
+			doctorCommand(),
 			demo(),
 		},
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/ledgerfold/ledgerfold/ingest"
 	"github.com/ledgerfold/ledgerfold/manifest"
 	"github.com/ledgerfold/ledgerfold/objstore"
+	"github.com/ledgerfold/ledgerfold/objstore/doctor"
 	"github.com/ledgerfold/ledgerfold/readerlib"
 	"github.com/ledgerfold/ledgerfold/segments"
 )
@@ -70,6 +71,10 @@ var fates = []struct {
 	// A newer program is needed, which is neither corrupt data nor cured by
 	// trying again.
 	{manifest.ErrUnsupported, Failed},
+
+	// Another store is needed. It is an objstore.ErrInvalid too, so it stands
+	// before it.
+	{doctor.ErrUnfit, Failed},
 
 	// Whoever set the store and its credentials has to look.
 	{objstore.ErrDenied, Usage},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ledgerfold/ledgerfold/manifest"
 	"github.com/ledgerfold/ledgerfold/objstore"
+	"github.com/ledgerfold/ledgerfold/objstore/file"
 	"github.com/ledgerfold/ledgerfold/objstore/limit"
 	"github.com/ledgerfold/ledgerfold/objstore/open"
 	"github.com/ledgerfold/ledgerfold/objstore/retry"
@@ -28,12 +29,24 @@ const requestsAtOnce = 16
 // OpenStore opens the store at an address. Each request takes its place among
 // those under way, and is tried again until its outcome is known; while it
 // pauses it holds no place.
+//
+// A folder is trusted: a file system that does not keep its promises loses more
+// than topics. A bucket is asked before its first topic is begun.
 func OpenStore(ctx context.Context, address string, env func(string) string) (objstore.Store, error) {
+	store, isFolder, err := openStore(ctx, address, env)
+	if err != nil || isFolder {
+		return store, err
+	}
+	return guard(store, address, env), nil
+}
+
+func openStore(ctx context.Context, address string, env func(string) string) (_ objstore.Store, isFolder bool, err error) {
 	store, err := open.Open(ctx, address, env)
 	if err != nil {
-		return nil, Usagef("%w", err) // nothing was asked of it yet, so it is how it is named
+		return nil, false, Usagef("%w", err) // nothing was asked of it yet, so it is how it is named
 	}
-	return marked{retry.New(limit.New(store, requestsAtOnce), retry.Default(), retry.Sleep)}, nil
+	_, isFolder = store.(*file.Store)
+	return marked{retry.New(limit.New(store, requestsAtOnce), retry.Default(), retry.Sleep)}, isFolder, nil
 }
 
 // Topic opens the topic called name.
