@@ -88,7 +88,7 @@ func trim(ctx context.Context, t *manifest.Topic, job Job) (TrimResult, error) {
 		if err != nil {
 			return TrimResult{}, err
 		}
-		needed, err := neededByHeld(ctx, t)
+		needed, err := neededByHeld(ctx, t, m)
 		if err != nil {
 			return TrimResult{}, err
 		}
@@ -108,23 +108,27 @@ func trim(ctx context.Context, t *manifest.Topic, job Job) (TrimResult, error) {
 	return TrimResult{}, fmt.Errorf("%d tries: %w", len(job.Commits), overtaken)
 }
 
-// neededByHeld is the first entry that a tagged or pinned version retains, or
-// None.
-func neededByHeld(ctx context.Context, t *manifest.Topic) (segments.Position, error) {
+// neededByHeld is the first entry that a tagged or pinned version needs, or
+// None. A version of which the originals of m hold nothing more needs nothing
+// of them: it was held after they were trimmed, and has its files.
+func neededByHeld(ctx context.Context, t *manifest.Topic, m *manifest.Manifest) (segments.Position, error) {
 	held, err := t.Held(ctx)
 	if err != nil {
 		return segments.None, err
 	}
 	needed := segments.None
 	for _, v := range held {
-		m, err := t.At(ctx, v)
+		h, err := t.At(ctx, v)
 		if errors.Is(err, manifest.ErrVersionNotFound) {
 			continue // a hold that came too late, and is being given up
 		}
 		if err != nil {
 			return segments.None, err
 		}
-		if first := m.FirstRetained(); needed.IsNone() || !first.IsNone() && first.Before(needed) {
+		if h.Last.Before(m.FirstRetained()) {
+			continue
+		}
+		if first := h.FirstRetained(); needed.IsNone() || !first.IsNone() && first.Before(needed) {
 			needed = first
 		}
 	}
