@@ -1,0 +1,6 @@
+//go:build !race
+
+package model
+
+// few is how many histories run with the other tests.
+const few = 200
