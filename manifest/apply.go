@@ -109,7 +109,7 @@ func (e Compact) apply(m *Manifest) error {
 	if m.Horizon != e.From {
 		return conflict("the horizon is %s, not %s", m.Horizon, e.From)
 	}
-	if e.To == e.From && len(e.Dead) == 0 {
+	if e.To == e.From && len(e.Dead) == 0 && len(e.Reclaims) == 0 {
 		return fmt.Errorf("%w: a compaction that changes nothing", ErrInvariant)
 	}
 	for _, object := range e.Inputs {
@@ -132,20 +132,83 @@ func (e Compact) apply(m *Manifest) error {
 		now := d.Now
 		s.Dead, s.LiveTombstones = &now, d.LiveTombstones
 	}
-	for _, s := range e.Outputs {
-		last := len(m.Compacted) - 1
-		if last >= 0 && s.Object == "" && m.Compacted[last].Object == "" {
-			// Nothing follows nothing: one segment without objects covers both.
-			m.Compacted[last].Range.Through = s.Range.Through
-			m.Compacted[last].Info.Ledgers = append(slices.Clone(m.Compacted[last].Info.Ledgers), s.Info.Ledgers...)
-			continue
+	for _, r := range e.Reclaims {
+		if err := r.apply(m); err != nil {
+			return err
 		}
-		m.Compacted = append(m.Compacted, s)
 	}
+	m.Compacted = joinEmpty(append(m.Compacted, e.Outputs...))
 	m.Horizon = e.To
 	report := e.Report
 	m.Report = &report
 	return nil
+}
+
+func (r Reclaim) apply(m *Manifest) error {
+	if len(r.Inputs) == 0 {
+		return fmt.Errorf("%w: a reclaim of nothing", ErrInvariant)
+	}
+	first := r.Inputs[0].Range.After
+	at := slices.IndexFunc(m.Compacted, func(s Segment) bool { return s.Range.After == first })
+	if at < 0 || len(m.Compacted)-at < len(r.Inputs) {
+		return conflict("no compacted segment begins after %s any more", first)
+	}
+	inputs := m.Compacted[at : at+len(r.Inputs)]
+	var was, is int64
+	for i, in := range r.Inputs {
+		s := &inputs[i]
+		if s.Range != in.Range || s.Object != in.Object {
+			return conflict("compacted segment %s of %s is gone", in.Object, in.Range)
+		}
+		if !sameDead(s.Dead, in.Dead) {
+			return conflict("the dead rows of %s have changed", in.Object)
+		}
+		was += s.LiveRows()
+	}
+	for i := range r.Outputs {
+		out := &r.Outputs[i]
+		is += out.LiveRows()
+		if out.LiveTombstones > 0 && !slices.ContainsFunc(inputs, func(s Segment) bool {
+			return s.LiveTombstones > 0 && s.CompactedAt.Equal(out.CompactedAt)
+		}) {
+			return fmt.Errorf("%w: tombstones in %s get another age", ErrInvariant, out.Range)
+		}
+	}
+	if is != was-r.Died {
+		return fmt.Errorf("%w: after %s, %d of %d rows died and %d are left", ErrInvariant, first, r.Died, was, is)
+	}
+	m.Compacted = slices.Replace(m.Compacted, at, at+len(r.Inputs), r.Outputs...)
+	return nil
+}
+
+// joinEmpty makes one of neighbours without objects: nothing follows nothing.
+// It may reuse list.
+func joinEmpty(list []Segment) []Segment {
+	joined := list[:0]
+	for _, s := range list {
+		last := len(joined) - 1
+		if last < 0 || s.Object != "" || joined[last].Object != "" {
+			joined = append(joined, s)
+			continue
+		}
+		joined[last].Range.Through = s.Range.Through
+		joined[last].Info.Ledgers = joinLedgers(joined[last].Info.Ledgers, s.Info.Ledgers)
+	}
+	return joined
+}
+
+// joinLedgers is what a and, after it, b hold of ledgers. It changes neither.
+func joinLedgers(a, b []segments.Ledger) []segments.Ledger {
+	joined := slices.Clone(a)
+	for _, l := range b {
+		if n := len(joined); n > 0 && joined[n-1].Ledger == l.Ledger {
+			joined[n-1].Last = l.Last
+			joined[n-1].MaxPublish = max(joined[n-1].MaxPublish, l.MaxPublish)
+			continue
+		}
+		joined = append(joined, l)
+	}
+	return joined
 }
 
 func sameDead(a, b *DeadRows) bool {

@@ -33,14 +33,33 @@ type Append struct {
 
 // Compact folds the originals of (From, To]. It conflicts if the horizon is
 // not From any more, if one of Inputs is gone, or if the dead rows of a
-// segment it has new ones for have changed; appends and settings do not
-// matter to it. To may be From: then only older rows die.
+// segment that it rewrites, or has new ones for, have changed; appends and
+// settings do not matter to it. To may be From: then only older rows die.
 type Compact struct {
 	From, To segments.Position
 	Inputs   []string  // objects of the originals it read
 	Outputs  []Segment // they tile (From, To]
 	Dead     []DeadUpdate
+	Reclaims []Reclaim // of none that Dead names
 	Report   Report
+}
+
+// Reclaim puts Outputs, which hold the rows that are left of Inputs, in their
+// place. It changes no view: what dies with it is in the account of the
+// compaction, and every tombstone keeps the time that its retention counts
+// from.
+type Reclaim struct {
+	Inputs  []Reclaimed // neighbours among the compacted segments, in order
+	Outputs []Segment   // they tile what the inputs cover
+	Died    int64       // rows that were live in the inputs, and are not in Outputs
+}
+
+// Reclaimed is a compacted segment as it was when its rewriting was planned.
+// A stretch without objects has its range alone.
+type Reclaimed struct {
+	Range  segments.Range
+	Object string
+	Dead   *DeadRows
 }
 
 // DeadUpdate gives a compacted segment its new dead rows.

@@ -89,9 +89,11 @@ type Segment struct {
 	Index  string         `json:"index,omitempty"`
 	Info   segments.Info  `json:"info"`
 
-	// Of compacted segments: the rows that died since it was written, the live
-	// tombstones, and the time of the commit that first compacted its rows,
-	// from which the retention of its tombstones counts.
+	// Of compacted segments: the size of its rows before compression, which is
+	// what settings.SegmentBytes bounds; the rows that died since it was
+	// written; the live tombstones; and the time of the commit that first
+	// compacted them, from which their retention counts.
+	RowBytes       int64     `json:"row_bytes,omitempty"`
 	Dead           *DeadRows `json:"dead,omitempty"`
 	LiveTombstones int64     `json:"live_tombstones,omitempty"`
 	CompactedAt    time.Time `json:"compacted_at,omitzero"`
