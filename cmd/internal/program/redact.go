@@ -15,6 +15,10 @@ import (
 // be names with an "@" in them, such as persistent://public/default/a@b.
 var userInfo = regexp.MustCompile(`(?i)\b(https?|s3|minio|file)://[^\s"'<>]*@|\b([a-z][a-z0-9+.-]*)://[^\s"'<>/]*@`)
 
+// signature finds what signs a request, in the header that some services repeat
+// when they refuse it, and in the addresses of requests that are signed ahead.
+var signature = regexp.MustCompile(`(?i)\b(signature|x-amz-security-token|x-amz-credential)=[^\s&,;"'\]]+`)
+
 // Redactor is standard error: it takes out secrets before anything is shown,
 // wherever an error or a log line got them from.
 type Redactor struct {
@@ -78,7 +82,7 @@ func Address(address string) string { return userInfo.ReplaceAllString(address, 
 // Write shows p without secrets. A line has to come in one piece, as log lines
 // and errors do.
 func (r *Redactor) Write(p []byte) (int, error) {
-	text := r.secrets.Replace(Address(string(p)))
+	text := r.secrets.Replace(signature.ReplaceAllString(Address(string(p)), "$1=***"))
 	if _, err := io.WriteString(r.w, text); err != nil {
 		return 0, err
 	}

@@ -40,6 +40,14 @@ func TestSecretsOfAliasesAreHiddenAsMcReadsThem(t *testing.T) {
 	}
 }
 
+func TestSignaturesAreHidden(t *testing.T) {
+	got := hidden(t, nil, "Authorization:[AWS4-HMAC-SHA256 Credential=x/s3, Signature=0606c2] https://h/k?X-Amz-Credential=k%2Fs3&X-Amz-Signature=0606c2&x=1")
+	const want = "Authorization:[AWS4-HMAC-SHA256 Credential=x/s3, Signature=***] https://h/k?X-Amz-Credential=***&X-Amz-Signature=***&x=1"
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
 // Of two secrets of which one begins with the other, neither is half shown.
 func TestALongerSecretIsHiddenWhole(t *testing.T) {
 	got := hidden(t, []string{"A_TOKEN=abcd", "B_SECRET=abcdefgh", "C_PASSWORD=cdefghij"}, "abcd abcdefgh cdefghij")
