@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/ledgerfold/ledgerfold/objstore"
 	"github.com/ledgerfold/ledgerfold/segments"
 )
 
@@ -42,17 +42,20 @@ func (t *Topic) Tag(ctx context.Context, name string, v Version, move bool) erro
 	if _, err := t.At(ctx, v); err != nil {
 		return err
 	}
-	last, n, found, err := t.lastTag(ctx, name)
+	chain, err := t.readTags(ctx, t.tagFolder(name))
 	if err != nil {
 		return err
 	}
-	switch {
-	case found && last == v:
-		return nil
-	case found && !move:
-		return fmt.Errorf("tag %q of topic %q names version %d: %w", name, t.Name(), last, ErrTagExists)
-	case found:
-		n++
+	n := uint64(0)
+	if len(chain) > 0 {
+		last := chain[len(chain)-1]
+		switch {
+		case last.Version == v:
+			return nil
+		case !move:
+			return fmt.Errorf("tag %q of topic %q names version %d: %w", name, t.Name(), last.Version, ErrTagExists)
+		}
+		n = last.n + 1
 	}
 	body, err := json.Marshal(wireTag{formatVersion, name, v})
 	if err != nil {
@@ -66,73 +69,102 @@ func (t *Topic) Tag(ctx context.Context, name string, v Version, move bool) erro
 	if !mine {
 		return fmt.Errorf("tag %q of topic %q: %w", name, t.Name(), ErrTagExists)
 	}
-	return t.confirmHold(ctx, v, key)
+	if err := t.confirmHold(ctx, v, key); err != nil {
+		return err
+	}
+	for _, old := range chain {
+		// Where this fails a version is kept for longer than it need be, until
+		// the tag moves again.
+		_ = t.store.Delete(ctx, old.key)
+	}
+	return nil
 }
 
 // Tagged is the version that a tag names, or ErrTagNotFound.
 func (t *Topic) Tagged(ctx context.Context, name string) (Version, error) {
-	v, _, found, err := t.lastTag(ctx, name)
-	if err == nil && !found {
-		err = fmt.Errorf("tag %q of topic %q: %w", name, t.Name(), ErrTagNotFound)
+	chain, err := t.readTags(ctx, t.tagFolder(name))
+	if err != nil {
+		return 0, err
 	}
-	return v, err
+	if len(chain) == 0 {
+		return 0, fmt.Errorf("tag %q of topic %q: %w", name, t.Name(), ErrTagNotFound)
+	}
+	return chain[len(chain)-1].Version, nil
 }
 
 // Tags lists the tags and the versions that they name.
 func (t *Topic) Tags(ctx context.Context) (map[string]Version, error) {
-	last := make(map[string]string) // folder to key of its last object
-	for entry, err := range t.store.List(ctx, t.key("tag/"), "") {
-		if err != nil {
-			return nil, fmt.Errorf("list tags of topic %q: %w", t.Name(), err)
-		}
-		last[entry.Key[:strings.LastIndexByte(entry.Key, '/')]] = entry.Key
+	chains, err := t.readTags(ctx, t.key("tag/"))
+	if err != nil {
+		return nil, err
 	}
-	tags := make(map[string]Version, len(last))
-	for _, key := range last {
-		tag, err := t.readTag(ctx, key)
-		if err != nil {
-			return nil, err
-		}
-		tags[tag.Name] = tag.Version
+	tags := make(map[string]Version)
+	for _, tag := range chains {
+		tags[tag.Name] = tag.Version // the last of its chain counts
 	}
 	return tags, nil
 }
 
 // Held lists the versions that tags and pins hold on to, each once, in order.
+// A tag that is being moved holds both: it names the older one again if the
+// newer one is given up.
 func (t *Topic) Held(ctx context.Context) ([]Version, error) {
-	tags, err := t.Tags(ctx)
+	chains, err := t.readTags(ctx, t.key("tag/"))
 	if err != nil {
 		return nil, err
 	}
-	pins, err := t.pinned(ctx)
+	held, err := t.pinned(ctx)
 	if err != nil {
 		return nil, err
 	}
-	held := slices.AppendSeq(pins, maps.Values(tags))
+	for _, tag := range chains {
+		held = append(held, tag.Version)
+	}
 	slices.Sort(held)
 	return slices.Compact(held), nil
 }
 
 func (t *Topic) tagFolder(name string) string { return t.key("tag/" + escapeName(name) + "/") }
 
-// lastTag finds the end of a tag's chain.
-func (t *Topic) lastTag(ctx context.Context, name string) (v Version, n uint64, found bool, err error) {
-	last := ""
-	for entry, err := range t.store.List(ctx, t.tagFolder(name), "") {
-		if err != nil {
-			return 0, 0, false, fmt.Errorf("read tag %q of topic %q: %w", name, t.Name(), err)
+// tagObject is an object of a tag's chain.
+type tagObject struct {
+	wireTag
+	key string
+	n   uint64
+}
+
+// readTags reads the chains of tags below a prefix, in order.
+func (t *Topic) readTags(ctx context.Context, prefix string) ([]tagObject, error) {
+	// An object can be given up, or be outlived by a newer one, between the
+	// LIST and its GET. Few turns are enough, as with the latest version.
+	for turn := 0; ; turn++ {
+		list, err := t.listTags(ctx, prefix)
+		if errors.Is(err, objstore.ErrNotFound) && turn < 3 {
+			continue
 		}
-		last = entry.Key
+		return list, err
 	}
-	if last == "" {
-		return 0, 0, false, nil
+}
+
+func (t *Topic) listTags(ctx context.Context, prefix string) ([]tagObject, error) {
+	var list []tagObject
+	for entry, err := range t.store.List(ctx, prefix, "") {
+		if err != nil {
+			return nil, fmt.Errorf("list tags of topic %q: %w", t.Name(), err)
+		}
+		n, err := strconv.ParseUint(entry.Key[strings.LastIndexByte(entry.Key, '/')+1:], 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("list tags of topic %q: %s: %w", t.Name(), entry.Key, segments.ErrCorrupt)
+		}
+		list = append(list, tagObject{key: entry.Key, n: n})
 	}
-	tag, err := t.readTag(ctx, last)
-	if err != nil {
-		return 0, 0, false, err
+	for i := range list {
+		var err error
+		if list[i].wireTag, err = t.readTag(ctx, list[i].key); err != nil {
+			return nil, err
+		}
 	}
-	n, err = strconv.ParseUint(last[strings.LastIndexByte(last, '/')+1:], 10, 64)
-	return tag.Version, n, true, err
+	return list, nil
 }
 
 func (t *Topic) readTag(ctx context.Context, key string) (wireTag, error) {
