@@ -29,7 +29,7 @@ var hints = []struct {
 	{manifest.ErrFenced, "nothing was lost, and nothing of this run was added: it took longer than a collection waits. Run the same command again"},
 	{manifest.ErrUnknown, "nothing was lost. Whether this run took effect is not known yet; run the same command again, it adds nothing twice"},
 	{manifest.ErrUnsupported, "nothing was changed. Update this program"},
-	{doctor.ErrUnfit, "no topic was made. Take a folder, AWS S3, or another store that `compact doctor URL` finds fit; docs/operations.md names some"},
+	{doctor.ErrUnfit, "nothing was committed. Take a folder, AWS S3, or another store that `compact doctor URL` finds fit; docs/operations.md names some"},
 	{objstore.ErrDenied, "nothing was changed. Check the credentials, and what they may do with the bucket"},
 	{objstore.ErrInvalid, "nothing was changed. Check the store's address: is the bucket there?"},
 }
