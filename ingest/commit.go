@@ -61,7 +61,7 @@ func (r *run) rebase(m *manifest.Manifest) error {
 	return r.pending.each(func(rec *record) error {
 		sum, err := r.tail.add(rec, r.segment)
 		if err != nil {
-			return &LineError{rec.line, err}
+			return r.unit.bad(rec.line, err)
 		}
 		r.sum.add(sum)
 		return nil
@@ -164,5 +164,5 @@ func (r *run) unknown(err error) error {
 	if r.settings.Source != "" {
 		again = "running the input again as the same source settles it"
 	}
-	return fmt.Errorf("lines %d to %d may be in or not; %s: %w", r.result.Lines+1, r.line, again, err)
+	return fmt.Errorf("%s may be in or not; %s: %w", r.unit.span(r.result.Lines+1, r.line), again, err)
 }

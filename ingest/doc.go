@@ -13,6 +13,14 @@
 // be an old one, the records since the last commit, which are kept, are simply
 // added again to the tail as it is now.
 //
+// # Formats
+//
+// A format is one file, which says what it takes: kcat.go and rpk.go (with
+// dump.go), kafkalog.go (with kafkainflate.go), debezium.go, arrow.go; message
+// lines are package ndjson. What partitions of Kafka have and message lines have
+// not, offsets and transactions that are not numbered, is in offsets.go.
+// docs/inputs.md is for users.
+//
 // # Nothing twice, nothing half
 //
 // A segment is committed by itself, with all the lines it brings and with what
@@ -22,8 +30,8 @@
 //
 //   - Messages with a producer and a sequence that are in are recognised by
 //     them, one by one (corner 18 of the design).
-//   - A named source counts its lines: those that are in are skipped. The
-//     count moves with every segment, because a run that failed may have
+//   - A named source counts its lines, rows or offsets, whatever its format
+//     has: those that are in are skipped. The count moves with every segment, because a run that failed may have
 //     committed some, and those must not come twice either.
 //   - Positions that the lines bring must go up, so what is in is refused.
 //

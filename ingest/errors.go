@@ -13,6 +13,20 @@ var (
 	ErrFormat = errors.New("unknown format")
 )
 
+// PlaceError is ErrBadInput with a place that is no line: "offset 17".
+type PlaceError struct {
+	Place string
+	Err   error
+}
+
+func (e *PlaceError) Error() string { return e.Place + ": " + e.Err.Error() }
+
+// Unwrap gives what is wrong there.
+func (e *PlaceError) Unwrap() error { return e.Err }
+
+// Is makes every PlaceError an ErrBadInput.
+func (e *PlaceError) Is(target error) bool { return target == ErrBadInput }
+
 // LineError is ErrBadInput with the line, counted from 1.
 type LineError struct {
 	Line int64

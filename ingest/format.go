@@ -11,23 +11,37 @@ import (
 	"github.com/ledgerfold/ledgerfold/segments"
 )
 
-// NDJSON is the format of message lines, which package ndjson describes.
-const NDJSON = "ndjson"
+// The formats, by their names.
+const (
+	NDJSON   = "ndjson"    // message lines, which package ndjson describes
+	Kcat     = "kcat"      // what kcat -J prints
+	Rpk      = "rpk"       // what rpk topic consume prints
+	KafkaLog = "kafka-log" // a segment of a partition, as it lies on a broker's disk
+	Debezium = "debezium"  // change events of databases
+	Arrow    = "arrow"     // an Arrow IPC file or stream
+)
 
 // format makes records of an input.
 type format interface {
 	// next fills rec, and what is in it stays valid until the next call. It
 	// returns io.EOF after the last record. What is wrong with the input is a
-	// LineError; other errors are those of reading it.
+	// LineError or a PlaceError; other errors are those of reading it.
 	next(rec *record) error
 }
 
-// formats makes each format by its name. Its publish time is for messages that
-// bring none.
-var formats = map[string]func(in *bufio.Reader, lineBytesMax int64, publish segments.Millis) format{
-	NDJSON: func(in *bufio.Reader, lineBytesMax int64, publish segments.Millis) format {
-		return &messageLines{lines: lines{r: in, max: lineBytesMax}, decoder: ndjson.Decoder{Now: publish}}
-	},
+// formats tells of each format by what its records are counted, and makes it.
+var formats = map[string]struct {
+	unit unit
+	open func(in *bufio.Reader, s *Settings) format
+}{
+	NDJSON: {inLines, func(in *bufio.Reader, s *Settings) format {
+		return &messageLines{lines: lines{r: in, max: s.LineBytesMax}, decoder: ndjson.Decoder{Now: segments.MillisOf(s.Now)}}
+	}},
+	Kcat:     {inOffsets, newKcat},
+	Rpk:      {inOffsets, newRpk},
+	KafkaLog: {inOffsets, newKafkaLog},
+	Debezium: {inLines, newDebezium},
+	Arrow:    {inRows, newArrow},
 }
 
 // Formats lists the names of the formats.
@@ -39,6 +53,37 @@ func checkFormat(name string) error {
 		return fmt.Errorf("%w %q (want one of %s)", ErrFormat, name, strings.Join(Formats(), ", "))
 	}
 	return nil
+}
+
+// unit is what the records of a format are counted by. A record's line is that
+// count, from 1; that of an offset is the offset after it.
+type unit string
+
+const (
+	inLines   unit = "line"
+	inRows    unit = "row"
+	inOffsets unit = "offset"
+)
+
+// number is what the record with a line is called.
+func (u unit) number(line int64) int64 {
+	if u == inOffsets {
+		return line - 1
+	}
+	return line
+}
+
+// bad is the error for the record with a line.
+func (u unit) bad(line int64, err error) error {
+	if u == inLines {
+		return &LineError{line, err}
+	}
+	return &PlaceError{fmt.Sprintf("%s %d", u, u.number(line)), err}
+}
+
+// span names the records from one line to another.
+func (u unit) span(from, to int64) string {
+	return fmt.Sprintf("%ss %d to %d", u, u.number(from), u.number(to))
 }
 
 // messageLines is the ndjson format.

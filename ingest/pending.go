@@ -72,6 +72,8 @@ const (
 	hasID = 1 << iota
 	hasMark
 	isBatch
+	hasEntry
+	isCounted
 )
 
 const (
@@ -98,11 +100,15 @@ func sizeBound(rec *record) int {
 
 func appendRecord(b []byte, rec *record) []byte {
 	b = binary.AppendUvarint(b, uint64(rec.line))
-	b = append(b, bit(rec.id.Valid, hasID)|bit(rec.mark.Valid, hasMark)|bit(rec.batch, isBatch), byte(rec.kind))
+	b = append(b, bit(rec.id.Valid, hasID)|bit(rec.mark.Valid, hasMark)|bit(rec.batch, isBatch)|
+		bit(rec.entry.Valid, hasEntry)|bit(rec.counted, isCounted), byte(rec.kind))
 	if rec.id.Valid {
 		b = binary.AppendVarint(b, rec.id.V.Ledger)
 		b = binary.AppendVarint(b, rec.id.V.Entry)
 		b = binary.AppendVarint(b, int64(rec.id.V.Batch))
+	}
+	if rec.entry.Valid {
+		b = binary.AppendVarint(b, rec.entry.V)
 	}
 	if rec.kind.IsMarker() {
 		b = binary.AppendUvarint(b, rec.txn.Most)
@@ -178,9 +184,12 @@ type unpacker struct{ b []byte }
 func (d *unpacker) record() (rec record) {
 	rec.line = int64(d.uvarint())
 	has, kind := d.byte(), d.byte()
-	rec.batch, rec.kind = has&isBatch != 0, segments.Kind(kind)
+	rec.batch, rec.counted, rec.kind = has&isBatch != 0, has&isCounted != 0, segments.Kind(kind)
 	if has&hasID != 0 {
 		rec.id = segments.Some(segments.Position{Ledger: d.varint(), Entry: d.varint(), Batch: int32(d.varint())})
+	}
+	if has&hasEntry != 0 {
+		rec.entry = segments.Some(d.varint())
 	}
 	if rec.kind.IsMarker() {
 		rec.txn = segments.TxnID{Most: d.uvarint(), Least: d.uvarint()}

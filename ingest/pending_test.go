@@ -111,7 +111,10 @@ func records() *rapid.Generator[record] {
 		return m
 	})
 	return rapid.Custom(func(t *rapid.T) record {
-		rec := record{line: rapid.Int64Min(1).Draw(t, "line"), id: maybe(positions).Draw(t, "id")}
+		rec := record{
+			line: rapid.Int64Min(1).Draw(t, "line"), id: maybe(positions).Draw(t, "id"),
+			entry: maybe(rapid.Int64Min(0)).Draw(t, "entry"), counted: rapid.Bool().Draw(t, "counted"),
+		}
 		if rapid.IntRange(0, 3).Draw(t, "marker") == 0 {
 			rec.kind = rapid.SampledFrom([]segments.Kind{segments.KindCommit, segments.KindAbort}).Draw(t, "kind")
 			rec.txn, rec.mark = ids.Draw(t, "txn"), maybe(rapid.Uint64()).Draw(t, "mark")

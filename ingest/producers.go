@@ -93,6 +93,28 @@ func (p *producers) fences(m *segments.Message) error {
 	return nil
 }
 
+// last is the last message of a producer in one epoch.
+func (p *producers) last(name string, epoch int32) (manifest.Producer, bool) {
+	known := p.known[name]
+	if known == nil {
+		return manifest.Producer{}, false
+	}
+	i, found := known.epoch(epoch)
+	if !found {
+		return manifest.Producer{}, false
+	}
+	return known.epochs[i], true
+}
+
+// latest is the last message of a producer in its latest epoch.
+func (p *producers) latest(name string) (manifest.Producer, bool) {
+	known := p.known[name]
+	if known == nil {
+		return manifest.Producer{}, false
+	}
+	return known.epochs[len(known.epochs)-1], true
+}
+
 // note remembers that m was added.
 func (p *producers) note(m *segments.Message, now segments.Millis) {
 	if !m.Producer.Valid || !m.Sequence.Valid {

@@ -19,18 +19,23 @@ type Settings struct {
 	Format string // of the input; NDJSON when empty
 	Source string // name under which the lines of the input are counted; empty: they are not
 
+	Partition segments.Null[int32] // of Kcat and Rpk: the one to take, where there are several
+	Key       string               // of Debezium: where the row has its key, as in "id" or "region,id"
+
 	Now    time.Time      // when the run is, for all it adds
 	Job    manifest.JobID // folder of the objects that it writes; its own
 	Writer string         // who writes, kept in segments: "ledgerfold 1.2.3"
 
-	LineBytesMax int64 // longest line; 2 GiB when 0
-	TriesMax     int   // of one commit, when others are faster; 100 when 0
+	LineBytesMax     int64 // longest line, or batch of a binary format as it comes; 2 GiB when 0
+	InflatedBytesMax int64 // of a batch that is compressed inside the format; 512 MiB when 0
+	TriesMax         int   // of one commit, when others are faster; 100 when 0
 }
 
 const (
-	defaultLineBytesMax = math.MaxInt32
-	defaultTriesMax     = 100
-	sourceBytesMax      = 512
+	defaultLineBytesMax     = math.MaxInt32
+	defaultInflatedBytesMax = 512 << 20
+	defaultTriesMax         = 100
+	sourceBytesMax          = 512
 )
 
 // Validate reports every setting that is wrong. A format that there is not is
@@ -43,6 +48,16 @@ func (s Settings) Validate() error {
 	if len(s.Source) > sourceBytesMax || !utf8.ValidString(s.Source) || strings.Contains(s.Source, "\x00") {
 		errs = append(errs, fmt.Errorf("source is %q, want at most %d bytes of UTF-8 without NUL", s.Source[:min(len(s.Source), 64)], sourceBytesMax))
 	}
+	if p := s.Partition; p.Valid && (p.V < 0 || s.Format != Kcat && s.Format != Rpk) {
+		errs = append(errs, fmt.Errorf("partition is %d in format %s, want one that is not negative, of %s or %s", p.V, s.Format, Kcat, Rpk))
+	}
+	if s.Key != "" {
+		_, err := parseKeyPaths(s.Key)
+		if s.Format != Debezium {
+			err = fmt.Errorf("a key is named in format %s, want %s", s.Format, Debezium)
+		}
+		errs = append(errs, err)
+	}
 	if s.Now.IsZero() {
 		errs = append(errs, errors.New("there is no time of the run"))
 	}
@@ -51,6 +66,9 @@ func (s Settings) Validate() error {
 	}
 	if s.LineBytesMax < 0 || s.LineBytesMax > math.MaxInt32 {
 		errs = append(errs, fmt.Errorf("longest line is %d bytes, want at most %d", s.LineBytesMax, math.MaxInt32))
+	}
+	if s.InflatedBytesMax < 0 || s.InflatedBytesMax > math.MaxInt32 {
+		errs = append(errs, fmt.Errorf("largest inflated batch is %d bytes, want at most %d", s.InflatedBytesMax, math.MaxInt32))
 	}
 	if s.TriesMax < 0 {
 		errs = append(errs, fmt.Errorf("tries of a commit are %d, want 1 or more", s.TriesMax))
@@ -64,6 +82,9 @@ func (s Settings) withDefaults() Settings {
 	}
 	if s.LineBytesMax == 0 {
 		s.LineBytesMax = defaultLineBytesMax
+	}
+	if s.InflatedBytesMax == 0 {
+		s.InflatedBytesMax = defaultInflatedBytesMax
 	}
 	if s.TriesMax == 0 {
 		s.TriesMax = defaultTriesMax
@@ -96,14 +117,14 @@ type Result struct {
 	Messages   int64
 	Duplicates int64            // messages that were in already
 	Version    manifest.Version // with the last of it; the newest where nothing was added
-	Lines      int64            // of the input that are in, from the first
+	Lines      int64            // of the input that are in, from the first; of offsets, the one after the last
 }
 
 // Run adds the records of in to the topic, one segment after the other. It
 // sees a compressed input (gzip, zstd) by its first bytes. Its errors, beside
 // those of the store and of reading in, are:
 //
-//   - ErrBadInput, mostly a LineError: what was not committed by then is not
+//   - ErrBadInput, a LineError or a PlaceError: what was not committed by then is not
 //     added. An input of less than a segment is added whole or not at all.
 //   - manifest.ErrConflict: others were faster too often.
 //   - manifest.ErrUnknown: the last segment may be in or not.
@@ -124,7 +145,7 @@ func Run(ctx context.Context, t *manifest.Topic, in io.Reader, s Settings, c Com
 		return Result{}, err
 	}
 	from := &source{r: in}
-	r := &run{topic: t, settings: s, components: c, topicSettings: base.Settings, from: from}
+	r := &run{topic: t, settings: s, components: c, topicSettings: base.Settings, from: from, unit: formats[s.Format].unit}
 	r.result = Result{State: AlreadyIngested, First: segments.None, Last: segments.None, Version: base.Version}
 	if err := r.rebase(base); err != nil {
 		return r.result, err
@@ -141,6 +162,7 @@ type run struct {
 	components    Components
 	topicSettings manifest.Settings // as the run found them
 	from          *source
+	unit          unit
 
 	// What was added since the last commit, all of which is redone from
 	// pending when another ingest was faster.
@@ -180,7 +202,7 @@ func (r *run) read(ctx context.Context) error {
 		return fmt.Errorf("read input: %w", err)
 	}
 	defer closeInput()
-	format := formats[r.settings.Format](in, r.settings.LineBytesMax, segments.MillisOf(r.settings.Now))
+	format := formats[r.settings.Format].open(in, &r.settings)
 	var rec record
 	for {
 		if err := format.next(&rec); err == io.EOF {
@@ -215,7 +237,7 @@ func (r *run) take(ctx context.Context, rec *record) error {
 	}
 	sum, err := r.tail.add(rec, r.segment)
 	if err != nil {
-		return &LineError{rec.line, err}
+		return r.unit.bad(rec.line, err)
 	}
 	r.line = rec.line
 	if sum.rows == 0 {
@@ -242,9 +264,9 @@ func (r *run) checkID(rec *record) error {
 	case given == r.given:
 		return nil
 	case given == idsAll:
-		return &LineError{rec.line, errors.New("it has an id, and lines before it have none")}
+		return r.unit.bad(rec.line, errors.New("it has an id, and lines before it have none"))
 	}
-	return &LineError{rec.line, errors.New("it has no id, and lines before it have one")}
+	return r.unit.bad(rec.line, errors.New("it has no id, and lines before it have one"))
 }
 
 func (r *run) progress() {
@@ -261,5 +283,5 @@ func (r *run) failure(err error) error {
 	if err == nil || r.result.State != Ingested {
 		return err
 	}
-	return fmt.Errorf("%w (lines 1 to %d are in, %d messages of them added)", err, r.result.Lines, r.result.Messages)
+	return fmt.Errorf("%w (%s are in, %d messages of them added)", err, r.unit.span(1, r.result.Lines), r.result.Messages)
 }

@@ -286,7 +286,7 @@ func TestSettingsThatAreWrongAreAllReported(t *testing.T) {
 	if !errors.Is(err, ingest.ErrFormat) {
 		t.Errorf("got %v, want ErrFormat", err)
 	}
-	for _, want := range []string{`unknown format "xml" (want one of ndjson)`, "source", "no time", "no job", "longest line", "tries"} {
+	for _, want := range []string{`unknown format "xml" (want one of arrow, debezium, `, "source", "no time", "no job", "longest line", "tries"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want it to name %s", err, want)
 		}

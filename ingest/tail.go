@@ -32,6 +32,7 @@ type tail struct {
 	cutoff           segments.Millis
 
 	lines     int64 // of the source, that are in
+	through   int64 // the entry that was the last before the run; -1 for none
 	last      segments.Position
 	txns      txnfilter.State
 	producers producers
@@ -39,6 +40,8 @@ type tail struct {
 	// ledger is where positions are assigned; none is as long as nothing was
 	// added, so that a run without news opens no ledger.
 	ledger segments.Null[int64]
+
+	counts map[uint64]uint64 // the sequence of a coordinator's next transaction, where it is counted
 
 	// before is the entry before the last one. row is the last row of that
 	// entry if it is a batch whose rows come line by line, so that more may
@@ -59,7 +62,9 @@ func newTail(m *manifest.Manifest, s Settings, topic manifest.Settings) (*tail, 
 	t := &tail{
 		now:              segments.MillisOf(s.Now),
 		emptyIsTombstone: topic.EmptyIsTombstone,
+		through:          m.Last.Entry,
 		last:             m.Last,
+		counts:           make(map[uint64]uint64),
 		before:           segments.None,
 		row:              segments.None,
 		txns:             txns,
@@ -98,19 +103,25 @@ func (t *tail) add(rec *record, w rows) (added, error) {
 	switch {
 	case rec.line <= t.lines:
 		return added{duplicates: int64(len(rec.messages))}, nil
+	case rec.kind.IsMarker() && rec.counted:
+		return t.addCounted(rec, w)
 	case rec.kind.IsMarker():
 		return t.addMarker(rec, w)
 	case rec.batch:
 		return t.addBatch(rec, w)
 	}
 	m := &rec.messages[0]
+	t.unwrap(rec)
 	if t.producers.has(m) {
 		return added{duplicates: 1}, nil
 	}
 	if err := t.producers.fences(m); err != nil {
 		return added{}, err
 	}
-	at, err := t.place(rec.id, m.BatchSize)
+	if rec.counted {
+		m.Txn.V.Least = t.count(m.Txn.V.Most)
+	}
+	at, err := t.place(rec, m.BatchSize)
 	if err != nil {
 		return added{}, err
 	}
@@ -121,7 +132,7 @@ func (t *tail) addMarker(rec *record, w rows) (added, error) {
 	if t.txns.HasEnded(rec.txn) {
 		return added{}, nil
 	}
-	at, err := t.place(rec.id, 1)
+	at, err := t.place(rec, 1)
 	if err != nil {
 		return added{}, err
 	}
@@ -146,7 +157,7 @@ func (t *tail) addBatch(rec *record, w rows) (added, error) {
 			return sum, err
 		}
 		if sum.rows == 0 {
-			if _, err := t.place(rec.id, 1); err != nil {
+			if _, err := t.place(rec, 1); err != nil {
 				return sum, err
 			}
 		}
@@ -178,12 +189,12 @@ func (t *tail) addMessage(m *segments.Message, at segments.Position, w rows) err
 }
 
 // place finds the place of the next row, whose entry becomes the last one: the
-// place that the input names, or the next of the run's ledger.
-func (t *tail) place(id segments.Null[segments.Position], size int32) (segments.Position, error) {
-	if !id.Valid {
-		return t.assign()
+// place that the record names, or the next of the run's ledger.
+func (t *tail) place(rec *record, size int32) (segments.Position, error) {
+	if !rec.id.Valid {
+		return t.assign(rec.entry)
 	}
-	at := id.V
+	at := rec.id.V
 	if t.continues(at) {
 		if size != t.size {
 			return at, fmt.Errorf("position %s has a batch size of %d, and %s one of %d", at, size, t.row, t.size)
@@ -210,7 +221,8 @@ func (t *tail) continues(at segments.Position) bool {
 	return !t.row.IsNone() && at.Batch >= 0 && at.EntryPosition() == t.last
 }
 
-func (t *tail) assign() (segments.Position, error) {
+// assign finds a place in the run's ledger: the next, or the given entry.
+func (t *tail) assign(entry segments.Null[int64]) (segments.Position, error) {
 	if !t.ledger.Valid {
 		if t.last.Ledger == math.MaxInt64 {
 			return segments.None, errors.New("the topic has reached the last ledger there can be")
@@ -220,6 +232,12 @@ func (t *tail) assign() (segments.Position, error) {
 	at := segments.At(t.ledger.V, 0)
 	if t.last.Ledger == at.Ledger {
 		at = t.last.NextEntry()
+	}
+	if entry.Valid {
+		if entry.V < at.Entry {
+			return segments.None, fmt.Errorf("it does not lie above offset %d, which came before it", t.last.Entry)
+		}
+		at.Entry = entry.V
 	}
 	t.advance(at)
 	return at, nil
@@ -231,12 +249,15 @@ func (t *tail) advance(entry segments.Position) {
 
 // wholly reports whether rec adds nothing, for it is in already.
 func (t *tail) wholly(rec *record) bool {
-	if rec.line <= t.lines || rec.kind.IsMarker() && t.txns.HasEnded(rec.txn) {
+	switch {
+	case rec.line <= t.lines:
 		return true
+	case rec.kind.IsMarker() && rec.counted:
+		return t.isOld(rec)
+	case rec.kind.IsMarker():
+		return t.txns.HasEnded(rec.txn)
 	}
-	if rec.kind.IsMarker() {
-		return false
-	}
+	t.unwrap(rec)
 	for i := range rec.messages {
 		if !t.producers.has(&rec.messages[i]) {
 			return false

@@ -102,6 +102,19 @@ func (p *Parser) Member(first bool) (name []byte, more bool, err error) {
 	return name, true, p.colon()
 }
 
+// RawMember is Member, but the name stays as it is written, escapes and all.
+func (p *Parser) RawMember(first bool) (name []byte, more bool, err error) {
+	if more, err = p.memberStart(first); !more || err != nil {
+		return nil, false, err
+	}
+	p.Peek()
+	from := p.at
+	if err = p.skipString(); err != nil {
+		return nil, false, err
+	}
+	return p.text[from+1 : p.at-1], true, p.colon()
+}
+
 // memberStart stops in front of the next name; more is false at the end of the
 // object.
 func (p *Parser) memberStart(first bool) (more bool, err error) {
