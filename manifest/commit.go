@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ledgerfold/ledgerfold/objstore"
@@ -119,8 +122,11 @@ func (t *Topic) checkFloor(ctx context.Context, made *Manifest) error {
 		// It was created. What is not known is whether its name was old.
 		return fmt.Errorf("commit topic %q: %w: %w", t.Name(), ErrUnknown, err)
 	}
-	if !floor {
+	switch floor {
+	case 0:
 		return nil
+	case floorOfDeleted:
+		return t.withdraw(ctx, made, errNoTopic(t.Name()))
 	}
 	latest, err := t.latest(ctx)
 	if errors.Is(err, ErrTopicNotFound) {
@@ -165,13 +171,23 @@ func (t *Topic) raise(ctx context.Context, v Version) error {
 	return nil
 }
 
-// floorAbove reports whether the floor lies above v.
-func (t *Topic) floorAbove(ctx context.Context, v Version) (bool, error) {
-	for _, err := range t.store.List(ctx, t.key("floor/"), t.floorKey(v)) {
-		if err != nil {
-			return false, fmt.Errorf("read the floor of topic %q: %w", t.Name(), err)
+// floorOfDeleted is the floor of a topic that was deleted. Who slept through
+// that may create versions at names that are free again, and others who had
+// opened the topic before may go on from those; none of them is a version.
+const floorOfDeleted Version = math.MaxUint64
+
+// floorAbove is the floor if it lies above v, and 0 if it does not.
+func (t *Topic) floorAbove(ctx context.Context, v Version) (Version, error) {
+	floor := Version(0)
+	for entry, err := range t.store.List(ctx, t.key("floor/"), t.floorKey(v)) {
+		var n uint64
+		if err == nil {
+			n, err = strconv.ParseUint(strings.TrimPrefix(entry.Key, t.key("floor/")), 10, 64)
 		}
-		return true, nil
+		if err != nil {
+			return 0, fmt.Errorf("read the floor of topic %q: %w", t.Name(), err)
+		}
+		floor = Version(n)
 	}
-	return false, nil
+	return floor, nil
 }

@@ -179,16 +179,9 @@ func (t *Topic) Delete(ctx context.Context, c Change) error {
 	if err := t.dropName(ctx); err != nil {
 		return fmt.Errorf("delete topic %q: %w", t.Name(), err)
 	}
-	last, err := t.lastVersion(ctx)
-	if errors.Is(err, ErrTopicNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
 	// From here on the names of its versions are free again; the floor tells a
 	// writer that slept through this that what it wrote is no version.
-	if err := t.raise(ctx, last+1); err != nil {
+	if err := t.raise(ctx, floorOfDeleted); err != nil {
 		return err
 	}
 	for _, folder := range []string{"d/", "x/", "b/", "p/", "j/", "pin/", "tag/", "m/"} {
