@@ -13,11 +13,12 @@ import (
 )
 
 // bury writes down which rows of older segments are dead now: those that were,
-// and those that died in this fold. The segments themselves stay as they are.
+// and those that died in this fold. The segments themselves stay as they are;
+// those that were rewritten are left out.
 func bury(ctx context.Context, store *shelf, f *folded, tell *teller) ([]manifest.DeadUpdate, error) {
 	var updates []manifest.DeadUpdate
 	for i, s := range f.sources {
-		if !s.older || f.died[i].IsEmpty() {
+		if !s.older || f.died[i].IsEmpty() || f.rewritten[s.segment.Object] {
 			continue
 		}
 		dead := roaring.Or(s.out, f.died[i])

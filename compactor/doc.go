@@ -21,20 +21,24 @@
 //	          position order, into new compacted segments that cover (H, H']
 //	          without a gap. One process does all of these as one stream.
 //
-// Older segments are not rewritten. What died of one is written down as its
-// new bitmap of dead rows, so a run costs about its dirty bytes and 20 bytes
-// for each live key, not the size of the state.
+//	reclaim   neighbours among the older segments that waste too much, or are
+//	          too small, are rewritten together.
 //
-// What decides is pure (PlanRun, PlanTrim, and the small functions below
-// them); what reads or writes takes a context. There is no clock and no chance
+// Other older segments are not rewritten. What died of one is written down as
+// its new bitmap of dead rows, so a run costs about its dirty bytes and 20 bytes
+// for each live key, not the size of the state; see reclaimable for what
+// rewriting adds, and why that is bounded.
+//
+// What decides is pure (PlanRun, PlanTrim, reclaimable, and the small
+// functions below them); what reads or writes takes a context. There is no clock and no chance
 // in this package: the time, the ids and the observer are arguments, and the
 // same inputs make the same bytes.
 //
 // # Not here yet
 //
-// Rewriting segments with a high share of dead rows (reclaim), quarantine of
-// corrupt inputs, a run that commits what is complete when its time is up, and
-// tasks on several machines are later work. There is no task that makes a
-// missing key index: the segment writer makes the index with the segment, so
-// none is ever missing.
+// Quarantine of corrupt inputs, a run that commits what is complete when its
+// time is up, tasks on several machines, and compacted segments that adopt the
+// file of an original are later work. There is no task that makes a missing key
+// index: the segment writer makes the index with the segment, so none is ever
+// missing.
 package compactor

@@ -4,7 +4,9 @@ import "github.com/ledgerfold/ledgerfold/manifest"
 
 // Estimate is what a plan is expected to cost, before anything was read: the
 // requests and bytes that a store will bill. Listings count as gets. Bytes and
-// puts are bounds, as if no row would die; gets are about right.
+// puts are bounds, as if no row would die; gets are about right. The rewriting
+// of segments that waste space only because of what dies in this run is not in
+// it: nobody knows before.
 type Estimate struct {
 	Gets       int64 `json:"gets"`
 	Puts       int64 `json:"puts"`
@@ -77,4 +79,21 @@ func estimate(m *manifest.Manifest, p *Plan, dirty []*manifest.Segment, policy P
 	}
 	e.Puts += 2 * ceil(bytes, m.Settings.SegmentBytes)
 	return e
+}
+
+// addReclaim adds the rewriting of neighbouring segments.
+func (e *Estimate) addReclaim(tier []manifest.Segment, list []stretch, settings manifest.Settings, policy Policy) {
+	for i := range tier {
+		if list[i].live == 0 {
+			continue
+		}
+		s := &tier[i]
+		bytes := s.Info.Bytes * list[i].live / list[i].rows
+		e.Gets += 2 + ceil(s.Info.Bytes, policy.PieceBytes)
+		e.ReadBytes += s.Info.Bytes + s.Info.Index.HeadBytes
+		e.WriteBytes += bytes + s.Info.Index.Bytes
+	}
+	if n, _, size := sum(list); n > 0 {
+		e.Puts += 2 * max(1, ceil(size, settings.SegmentBytes))
+	}
 }

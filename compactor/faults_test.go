@@ -14,11 +14,14 @@ import (
 	"github.com/ledgerfold/ledgerfold/segments"
 )
 
-// busyWorld is a topic with an older run, of which values and a tombstone will
-// die, and with transactions, batches and a tombstone to fold.
+// busyWorld is a topic with two older runs, of which values and a tombstone
+// will die, so that one is rewritten and one gets dead rows; and with
+// transactions, batches and a tombstone to fold.
 func busyWorld(t *testing.T) *world {
 	w := testWorld(t, "segment_bytes=1KiB", "batch_bytes=1KiB", "tombstone_retention=1h", "retention=1h")
-	w.add("1:0 a=1\n 1:1 b=1\n 1:2 c\n 1:3 d\n 1:4 e=1", "1:5 =1\n 1:6 f=1")
+	w.add("1:0 a=1\n 1:1 b=1\n 1:2 c\n 1:3 d\n 1:4 e=1")
+	w.run()
+	w.add("1:5 =1\n 1:6 f=1\n 1:7 g=0")
 	w.run()
 	w.pass(2 * hour)
 	w.add("2:0 a=2 txn=1,1\n 2:1:0/2 b\n 2:1:1/2 c=1\n 2:2 commit txn=1,1", "3:0 e=2 txn=1,2\n 3:1 abort txn=1,2\n 3:2 g=1\n 3:3 =2\n 3:4 g=2"+strings.Repeat("x", 1000)+"\n 3:5 h=1")
@@ -33,7 +36,7 @@ var (
 	}
 	busyReport = manifest.Report{
 		Rows:  rowsIn{In: 10, Kept: 6, Superseded: 1, Aborted: 1, Markers: 2},
-		Older: older{Superseded: 2, Deleted: 1, Expired: 1},
+		Older: older{Superseded: 3, Deleted: 1, Expired: 1},
 	}
 )
 
@@ -50,15 +53,17 @@ func (w *world) compactions() int {
 	return n
 }
 
-// wantNoWaste fails if the store holds segments that the latest version does
-// not name.
+// wantNoWaste fails if the store holds segments that no version names.
 func (w *world) wantNoWaste() {
 	w.Helper()
 	m := w.latest()
 	named := make(map[string]bool)
-	for _, s := range slices.Concat(m.Originals, m.Compacted) {
-		named[string(m.Topic)+"/"+s.Object] = true
-		named[string(m.Topic)+"/"+s.Index] = true
+	for v, err := range w.topic.Versions(context.Background()) {
+		w.must(err)
+		for _, s := range slices.Concat(v.Originals, v.Compacted) {
+			named[string(m.Topic)+"/"+s.Object] = true
+			named[string(m.Topic)+"/"+s.Index] = true
+		}
 	}
 	for _, folder := range []string{"/d/", "/x/"} {
 		for entry, err := range w.store.List(context.Background(), string(m.Topic)+folder, "") {
@@ -155,6 +160,7 @@ func failCall(t *testing.T, n int64, f fault.Fault, pause manifest.Pause, landFi
 	if got := w.compactions() - before; got != 1 {
 		t.Errorf("call %d: %d compactions, want 1", n, got)
 	}
+	w.wantProved()
 	if got := w.live(); !slices.Equal(got, busyRows) {
 		t.Errorf("call %d: rows\n%s\nwant\n%s", n, strings.Join(got, "\n"), strings.Join(busyRows, "\n"))
 	}
@@ -245,6 +251,7 @@ func TestNothingIsLostInARace(t *testing.T) {
 				if c.name != "a trim" {
 					w.wantNoWaste()
 				}
+				w.wantProved()
 			}
 		})
 	}
@@ -351,11 +358,14 @@ func (f flipped) Get(ctx context.Context, key string, most int64) ([]byte, error
 func TestADamagedObjectStopsTheRun(t *testing.T) {
 	w := busyWorld(t)
 	w.run()
-	w.add("5:0 a=9\n 5:1 =9", "5:2 b=9\n 5:3 e=9")
+	w.add("5:0 a=9\n 5:1 =9", "5:2 b=9\n 5:3 e=9\n 5:4 f=9")
 	m := w.latest()
 	var keys []string
-	for _, s := range live(m.Compacted) {
+	for i, s := range live(m.Compacted) {
 		keys = append(keys, s.Index)
+		if i == 1 {
+			keys = append(keys, s.Object) // it is rewritten
+		}
 		if s.Dead != nil {
 			keys = append(keys, s.Dead.Object)
 		}
@@ -384,7 +394,7 @@ func TestADamagedObjectStopsTheRun(t *testing.T) {
 			t.Errorf("nobody misses %s", key)
 		}
 	}
-	w.wantRun(StateCompacted, "5:3", rowsIn{In: 4, Kept: 4}, older{Superseded: 3})
+	w.wantRun(StateCompacted, "5:4", rowsIn{In: 5, Kept: 5}, older{Superseded: 4})
 }
 
 // runOn runs on a damaged store. It reports whether the run came upon the

@@ -17,6 +17,20 @@ type folded struct {
 	left    []*roaring.Bitmap // by source: of an original what is to be written, of an older segment nil
 	died    []*roaring.Bitmap // by source: of an older segment what was alive before, of an original nil
 	report  manifest.Report
+
+	rewritten map[string]bool // objects of older segments whose rows were put into others
+}
+
+// of finds the source that is the compacted segment with an object, and what
+// died of it. It is nil where the fold had no need of that segment, and then
+// nothing did.
+func (f *folded) of(object string) (*source, *roaring.Bitmap) {
+	for i, s := range f.sources {
+		if s.older && s.segment.Object == object {
+			return s, f.died[i]
+		}
+	}
+	return nil, roaring.New()
 }
 
 // fold does the resolve tasks of a plan and puts together what they found.

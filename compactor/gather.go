@@ -11,7 +11,7 @@ import (
 	"github.com/ledgerfold/ledgerfold/segments"
 )
 
-// piece is some rows of an original that lie near each other.
+// piece is some rows of a segment that lie near each other.
 type piece struct {
 	from *source
 	rows *roaring.Bitmap
@@ -22,19 +22,25 @@ type piece struct {
 func (f *folded) pieces(bytes int64) []piece {
 	var list []piece
 	for i, s := range f.sources {
-		if s.older {
-			continue
+		if !s.older {
+			list = append(list, s.pieces(f.left[i], bytes)...)
 		}
-		blocks := s.file.Blocks()
-		each := int(max(1, int64(len(blocks))*bytes/s.segment.Info.Bytes)) // blocks
-		for first := 0; first < len(blocks); first += each {
-			last := blocks[min(first+each, len(blocks))-1]
-			rows := roaring.New()
-			rows.AddRange(uint64(blocks[first].FirstRow), uint64(last.FirstRow)+uint64(last.Rows))
-			rows.And(f.left[i])
-			if !rows.IsEmpty() {
-				list = append(list, piece{s, rows})
-			}
+	}
+	return list
+}
+
+// pieces cuts some rows of s into pieces.
+func (s *source) pieces(left *roaring.Bitmap, bytes int64) []piece {
+	var list []piece
+	blocks := s.file.Blocks()
+	each := int(max(1, int64(len(blocks))*bytes/s.segment.Info.Bytes)) // blocks
+	for first := 0; first < len(blocks); first += each {
+		last := blocks[min(first+each, len(blocks))-1]
+		rows := roaring.New()
+		rows.AddRange(uint64(blocks[first].FirstRow), uint64(last.FirstRow)+uint64(last.Rows))
+		rows.And(left)
+		if !rows.IsEmpty() {
+			list = append(list, piece{s, rows})
 		}
 	}
 	return list

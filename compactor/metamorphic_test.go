@@ -63,8 +63,9 @@ func history(seed uint64, count int) []string {
 }
 
 // TestHowTheWorkIsCutChangesNothing folds one history in many ways: whatever
-// the ranges of digests, the size of segments, and the runs that it takes, the
-// same rows are left, as long as no tombstone expires between the runs.
+// the ranges of digests, the size of segments, the runs that it takes, and what
+// is reclaimed on the way, the same rows are left, as long as no tombstone
+// expires between the runs.
 func TestHowTheWorkIsCutChangesNothing(t *testing.T) {
 	few, many := DefaultPolicy(), Policy{RangeBytes: 1000, PieceBytes: 1000, Parallel: 3}
 	for seed, settings := range []string{"order=position keyless=keep", "order=event_time keyless=drop"} {
@@ -74,18 +75,19 @@ func TestHowTheWorkIsCutChangesNothing(t *testing.T) {
 			policy Policy
 			size   string
 			each   int // segments to a run
+			share  string
 		}{
-			{few, "64MiB", len(list)},
-			{few, "64MiB", 1},
-			{few, "1KiB", 2},
-			{few, "10KiB", 5},
-			{many, "64MiB", len(list)},
-			{many, "1KiB", len(list)},
-			{many, "10KiB", 1},
-			{many, "64MiB", 4},
-			{Policy{RangeBytes: 100, PieceBytes: 1, Parallel: 1}, "10KiB", 3},
+			{few, "64MiB", len(list), "1"},
+			{few, "64MiB", 1, "0.5"},
+			{few, "1KiB", 2, "0"},
+			{few, "10KiB", 5, "1"},
+			{many, "64MiB", len(list), "0.3"},
+			{many, "1KiB", len(list), "1"},
+			{many, "10KiB", 1, "0"},
+			{many, "64MiB", 4, "0.5"},
+			{Policy{RangeBytes: 100, PieceBytes: 1, Parallel: 1}, "10KiB", 3, "0.2"},
 		} {
-			w := testWorld(t, append(strings.Fields(settings), "segment_bytes="+way.size, "batch_bytes=1KiB", "tombstone_retention=forever")...)
+			w := testWorld(t, append(strings.Fields(settings), "segment_bytes="+way.size, "max_dead_share="+way.share, "batch_bytes=1KiB", "tombstone_retention=forever")...)
 			w.policy = way.policy
 			for part := range slices.Chunk(list, way.each) {
 				w.add(part...)
@@ -94,6 +96,7 @@ func TestHowTheWorkIsCutChangesNothing(t *testing.T) {
 			if r := w.run(); r.State != StateAlreadyCompacted {
 				t.Fatalf("seed %d, %s, %+v: %s, want all of it compacted", seed, settings, way, r.State)
 			}
+			w.wantProved()
 			got := w.live()
 			if want == nil {
 				want = got

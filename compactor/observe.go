@@ -41,6 +41,13 @@ type Written struct {
 	Bytes  int64
 }
 
+// Reclaimed says that neighbouring compacted segments were rewritten.
+type Reclaimed struct {
+	Range           segments.Range
+	Inputs, Outputs int // segments with rows
+	Rows, Dead      int64
+}
+
 // Buried says that the dead rows of an older segment are stored.
 type Buried struct {
 	Object string // the segment
@@ -65,6 +72,7 @@ func (Planned) event()   {}
 func (Scanned) event()   {}
 func (Resolved) event()  {}
 func (Written) event()   {}
+func (Reclaimed) event() {}
 func (Buried) event()    {}
 func (Overtaken) event() {}
 func (Committed) event() {}
@@ -80,6 +88,11 @@ func (e Resolved) String() string { return fmt.Sprintf("resolved range %d of %d"
 
 func (e Written) String() string {
 	return fmt.Sprintf("wrote %s: %s, %d rows, %d bytes", e.Object, e.Range, e.Rows, e.Bytes)
+}
+
+func (e Reclaimed) String() string {
+	return fmt.Sprintf("reclaimed %s: %d rows in %d segments, before in %d, with %d dead ones",
+		e.Range, e.Rows, e.Outputs, e.Inputs, e.Dead)
 }
 
 func (e Buried) String() string {

@@ -26,6 +26,11 @@ type Plan struct {
 	Inputs []string `json:"inputs"` // objects of the originals that hold a part of (From, To]
 	Expire []string `json:"expire"` // objects of the older segments whose tombstones have been kept long enough
 
+	// Reclaim is what compacted segments cover that are rewritten for what is
+	// dead of them already. What dies in the run itself may change it, so it
+	// is picked anew when that is known (see reclaimable).
+	Reclaim []segments.Range `json:"reclaim"`
+
 	Tasks    []Task   `json:"tasks"`
 	Estimate Estimate `json:"estimate"`
 }
@@ -68,6 +73,7 @@ func PlanRun(m *manifest.Manifest, cut Cut, now time.Time, policy Policy) Plan {
 		Stop:    cut.Stop,
 		Inputs:  []string{},
 		Expire:  []string{},
+		Reclaim: []segments.Range{},
 		Tasks:   []Task{},
 	}
 	if p.To.Before(p.From) {
@@ -87,6 +93,13 @@ func PlanRun(m *manifest.Manifest, cut Cut, now time.Time, policy Policy) Plan {
 		p.Tasks = append(p.Tasks, writeTasks(dirty, p.Range(), m.Settings.SegmentBytes)...)
 	}
 	p.Estimate = estimate(m, &p, dirty, policy)
+	if !p.IsEmpty() {
+		list := stretches(m.Compacted, nil)
+		for _, s := range reclaimable(list, m.Settings.MaxDeadShare, m.Settings.SegmentBytes) {
+			p.Reclaim = append(p.Reclaim, shapeOf(m.Compacted[s.from:s.to], list[s.from:s.to], m.Settings.SegmentBytes).covers)
+			p.Estimate.addReclaim(m.Compacted[s.from:s.to], list[s.from:s.to], m.Settings, policy)
+		}
+	}
 	return p
 }
 

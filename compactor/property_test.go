@@ -61,6 +61,7 @@ func (l *life) set(t *rapid.T) {
 		"keyless=keep", "keyless=drop", "order=position", "order=event_time",
 		"min_lag=0s", "min_lag=30m", "min_lag=20h", "segment_bytes=1KiB", "segment_bytes=64MiB",
 		"retention=forever", "retention=0s", "retention=10h", "compression=none", "compression=zstd",
+		"max_dead_share=0", "max_dead_share=0.5", "max_dead_share=1",
 	}).Draw(t, "setting"))
 	l.model.settings = l.latest().Settings
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ledgerfold/ledgerfold/manifest"
 	"github.com/ledgerfold/ledgerfold/segments"
@@ -75,7 +76,7 @@ func (r *run) try(ctx context.Context, commit manifest.CommitID) (Result, error)
 	edit, err := r.do(ctx, m, &plan)
 	if err != nil {
 		r.store.discard(ctx) // no commit was tried
-		return Result{}, err
+		return Result{}, r.whyMissing(ctx, m, err)
 	}
 	next, err := r.topic.Commit(ctx, manifest.Change{Commit: commit, Job: r.job.ID, Now: r.job.Now, Edit: *edit})
 	if err != nil {
@@ -93,6 +94,32 @@ func (r *run) try(ctx context.Context, commit manifest.CommitID) (Result, error)
 	return result, nil
 }
 
+// whyMissing looks whether what is missing to err was let go of since m: the
+// topic was deleted, or others have trimmed or rewritten the segment, and it
+// was collected. That is no damage, and the run plans anew.
+func (r *run) whyMissing(ctx context.Context, m *manifest.Manifest, err error) error {
+	if !errors.Is(err, manifest.ErrMissing) {
+		return err
+	}
+	latest, latestErr := r.topic.Latest(ctx)
+	if errors.Is(latestErr, manifest.ErrTopicNotFound) {
+		return latestErr
+	}
+	if latestErr != nil {
+		return err
+	}
+	names := make(map[string]bool)
+	for _, s := range slices.Concat(latest.Originals, latest.Compacted) {
+		names[s.Object] = true
+	}
+	for _, s := range slices.Concat(m.Originals, m.Compacted) {
+		if s.Object != "" && !names[s.Object] {
+			return fmt.Errorf("%w: %s is gone: %w", manifest.ErrConflict, s.Object, err)
+		}
+	}
+	return err
+}
+
 // do does the tasks of a plan, and puts their results together to what is to
 // be committed.
 func (r *run) do(ctx context.Context, m *manifest.Manifest, p *Plan) (*manifest.Compact, error) {
@@ -104,28 +131,40 @@ func (r *run) do(ctx context.Context, m *manifest.Manifest, p *Plan) (*manifest.
 	if err != nil {
 		return nil, err
 	}
-	o := outputs{
-		store:    r.store,
-		hasher:   r.topic.Hasher(),
-		plan:     p,
-		settings: m.Settings,
+	o := &outputs{
+		store:  r.store,
+		hasher: r.topic.Hasher(),
 		writer: segments.WriterSettings{
 			Topic:       string(m.Topic),
 			Writer:      r.job.Writer,
 			BatchBytes:  m.Settings.BatchBytes,
 			Compression: m.Settings.Compression,
 		},
-		tell: r.tell,
+		policy: r.job.Policy,
+		tell:   r.tell,
 	}
-	if err := o.write(ctx, f, r.job.Policy); err != nil {
+	w, err := o.write(ctx, f.pieces(r.job.Policy.PieceBytes), shape{
+		covers: p.Range(),
+		from:   overlapping(m.Originals, p.Range()),
+		since:  p.Now,
+		bytes:  m.Settings.SegmentBytes,
+	})
+	if err != nil {
 		return nil, err
 	}
-	if o.rows != f.report.Rows.Kept {
-		return nil, fmt.Errorf("%w: %d rows were kept, but %d written", manifest.ErrInvariant, f.report.Rows.Kept, o.rows)
+	if w.rows != f.report.Rows.Kept {
+		return nil, fmt.Errorf("%w: %d rows were kept, but %d written", manifest.ErrInvariant, f.report.Rows.Kept, w.rows)
+	}
+	reclaims, err := reclaim(ctx, r.topic, m, f, o)
+	if err != nil {
+		return nil, err
 	}
 	dead, err := bury(ctx, r.store, f, r.tell)
 	if err != nil {
 		return nil, err
 	}
-	return &manifest.Compact{From: p.From, To: p.To, Inputs: p.Inputs, Outputs: o.list, Dead: dead, Report: f.report}, nil
+	return &manifest.Compact{
+		From: p.From, To: p.To, Inputs: p.Inputs, Outputs: w.list,
+		Dead: dead, Reclaims: reclaims, Report: f.report,
+	}, nil
 }

@@ -387,7 +387,7 @@ func TestASurvivorKeepsAllItHas(t *testing.T) {
 
 // What is told comes in order, and its text is a log line.
 func TestARunTellsWhatItDoes(t *testing.T) {
-	w := testWorld(t)
+	w := testWorld(t, "max_dead_share=1")
 	w.add("1:0 a=1\n 1:1 b=1")
 	w.run()
 	w.add("1:2 a=2", "1:3 =1")

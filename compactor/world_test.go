@@ -381,6 +381,16 @@ func (w *world) wantRun(state State, horizon string, rows manifest.RowAccount, o
 	}
 }
 
+// wantProved fails unless the latest version, and the accounts of all, verify.
+func (w *world) wantProved() {
+	w.Helper()
+	proof, err := Verify(context.Background(), w.topic, w.latest())
+	w.must(err)
+	if len(proof.Findings) > 0 {
+		w.Fatalf("verify: %+v", proof.Findings)
+	}
+}
+
 type (
 	rowsIn = manifest.RowAccount
 	older  = manifest.OlderAccount

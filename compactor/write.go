@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -11,24 +12,39 @@ import (
 	"github.com/ledgerfold/ledgerfold/segments"
 )
 
-// outputs makes the compacted segments of a run. One segment is being filled
-// and one is being put at a time.
+// outputs makes compacted segments. One segment is being filled and one is
+// being put at a time.
 type outputs struct {
-	store    *shelf
-	hasher   segments.Hasher
-	plan     *Plan
-	settings manifest.Settings
-	writer   segments.WriterSettings
-	tell     *teller
-
-	originals []*manifest.Segment
-	list      []manifest.Segment
-	rows      int64 // of list
+	store  *shelf
+	hasher segments.Hasher
+	writer segments.WriterSettings
+	policy Policy
+	tell   *teller
 }
 
-// write does the write tasks of a plan. In one process they are one task: what
-// would be too small an end of one goes on with the beginning of the next, and
-// no stretch of which nothing is left is by itself.
+// shape is what the segments that a stream of rows goes to have in common.
+type shape struct {
+	covers segments.Range      // what they tile
+	from   []*manifest.Segment // where the rows come from; they tell of the ledgers
+	since  time.Time           // CompactedAt
+
+	// A segment is sealed from so many bytes on, or from even bytes, but that
+	// only for the first evenly ones. So what is a little more than a segment
+	// makes two of half the size, and not one and a crumb.
+	bytes, even int64
+	evenly      int
+}
+
+// written are the segments that a stream of rows has gone to.
+type written struct {
+	shape
+	list []manifest.Segment
+	rows int64
+}
+
+// write puts the rows of pieces into segments, in position order. It is one
+// stream: what would be too small an end goes on with the beginning of the
+// next, and no stretch of which nothing is left is by itself.
 //
 //	range     (H                                                    H']
 //	rows          x  x  x:0 x:1    |    x     x  x         x
@@ -37,27 +53,23 @@ type outputs struct {
 // A segment is sealed at the end of an entry, and only when there is a row to
 // begin the next one with, so there is none without rows, and what it covers,
 // which stands in the segment, is known before it is written.
-func (o *outputs) write(ctx context.Context, f *folded, policy Policy) error {
-	for _, s := range f.sources {
-		if !s.older {
-			o.originals = append(o.originals, s.segment)
-		}
+func (o *outputs) write(ctx context.Context, list []piece, s shape) (*written, error) {
+	w := &written{shape: s}
+	if s.covers.IsEmpty() {
+		return w, nil
 	}
 	puts, ctx := errgroup.WithContext(ctx)
 	puts.SetLimit(1)
-	err := o.fill(ctx, gather(ctx, f.pieces(policy.PieceBytes), policy.Parallel), puts)
+	err := o.fill(ctx, gather(ctx, list, o.policy.Parallel), w, puts)
 	// An error of a put ends ctx, and with that the reading: it is the cause.
 	if putErr := puts.Wait(); putErr != nil {
-		return putErr
+		return nil, putErr
 	}
-	return err
+	return w, err
 }
 
-func (o *outputs) fill(ctx context.Context, rows iter.Seq2[segments.Message, error], puts *errgroup.Group) error {
-	rest := o.plan.Range()
-	if rest.IsEmpty() {
-		return nil
-	}
+func (o *outputs) fill(ctx context.Context, rows iter.Seq2[segments.Message, error], to *written, puts *errgroup.Group) error {
+	rest := to.covers
 	var last segments.Position // entry of the row before
 	w := segments.NewWriter(o.writer, o.hasher)
 	for m, err := range rows {
@@ -65,48 +77,55 @@ func (o *outputs) fill(ctx context.Context, rows iter.Seq2[segments.Message, err
 			return err
 		}
 		entry := m.Position.EntryPosition()
-		if w.Bytes() >= o.settings.SegmentBytes && entry != last {
-			if err := o.seal(ctx, w, segments.Range{After: rest.After, Through: last}, puts); err != nil {
+		if to.isFull(w.Bytes()) && entry != last {
+			if err := o.seal(ctx, w, segments.Range{After: rest.After, Through: last}, to, puts); err != nil {
 				return err
 			}
 			rest.After = last
 			w = segments.NewWriter(o.writer, o.hasher)
 		}
 		if err := w.Append(&m); err != nil {
-			return fmt.Errorf("fold %s: %w", o.plan.Range(), err)
+			return fmt.Errorf("write %s: %w", to.covers, err)
 		}
 		last = entry
 	}
 	if w.Rows() > 0 {
-		return o.seal(ctx, w, rest, puts)
+		return o.seal(ctx, w, rest, to, puts)
 	}
-	o.list = append(o.list, manifest.Segment{
+	to.list = append(to.list, manifest.Segment{
 		Range:       rest,
-		Info:        segments.Info{Ledgers: extents(o.originals, rest)},
-		CompactedAt: o.plan.Now,
+		Info:        segments.Info{Ledgers: extents(to.from, rest)},
+		CompactedAt: to.since,
 	})
 	return nil
 }
 
+// isFull reports whether the next segment is to be sealed at so many bytes.
+func (w *written) isFull(bytes int64) bool {
+	return bytes >= w.bytes || bytes >= w.even && len(w.list) < w.evenly
+}
+
 // seal ends a segment and begins to put it.
-func (o *outputs) seal(ctx context.Context, w *segments.Writer, r segments.Range, puts *errgroup.Group) error {
+func (o *outputs) seal(ctx context.Context, w *segments.Writer, r segments.Range, to *written, puts *errgroup.Group) error {
+	size := w.Bytes()
 	sealed, err := w.Seal(r)
 	if err != nil {
 		return fmt.Errorf("seal %s: %w", r, err)
 	}
 	// A segment answers for all it covers, so what it knows of ledgers is what
-	// the originals held, not only what is left.
-	sealed.Info.Ledgers = extents(o.originals, r)
+	// its sources held, not only what is left.
+	sealed.Info.Ledgers = extents(to.from, r)
 	data, index := o.store.segmentKeys()
-	o.list = append(o.list, manifest.Segment{
+	to.list = append(to.list, manifest.Segment{
 		Range:          r,
 		Object:         data,
 		Index:          index,
 		Info:           sealed.Info,
+		RowBytes:       size,
 		LiveTombstones: sealed.Info.Counts.Tombstones,
-		CompactedAt:    o.plan.Now,
+		CompactedAt:    to.since,
 	})
-	o.rows += sealed.Info.Counts.Rows()
+	to.rows += sealed.Info.Counts.Rows()
 	puts.Go(func() error {
 		if err := o.store.put(ctx, data, sealed.Data); err != nil {
 			return err
@@ -120,26 +139,26 @@ func (o *outputs) seal(ctx context.Context, w *segments.Writer, r segments.Range
 	return nil
 }
 
-// extents lists what originals hold of ledgers in r. Where r begins or ends
+// extents lists what some segments hold of ledgers in r. Where r begins or ends
 // within a ledger its extent is clipped; its newest publish time stays that of
 // the whole, which is never too old.
-func extents(originals []*manifest.Segment, r segments.Range) []segments.Ledger {
-	var list []segments.Ledger
-	for _, s := range originals {
+func extents(list []*manifest.Segment, r segments.Range) []segments.Ledger {
+	var found []segments.Ledger
+	for _, s := range list {
 		for _, l := range s.Info.Ledgers {
 			l, any := clip(l, r)
 			if !any {
 				continue
 			}
-			if n := len(list); n > 0 && list[n-1].Ledger == l.Ledger {
-				list[n-1].Last = l.Last
-				list[n-1].MaxPublish = max(list[n-1].MaxPublish, l.MaxPublish)
+			if n := len(found); n > 0 && found[n-1].Ledger == l.Ledger {
+				found[n-1].Last = l.Last
+				found[n-1].MaxPublish = max(found[n-1].MaxPublish, l.MaxPublish)
 				continue
 			}
-			list = append(list, l)
+			found = append(found, l)
 		}
 	}
-	return list
+	return found
 }
 
 // clip is the part of l that lies in r, if any does.

@@ -161,6 +161,19 @@ func TestAnEditIsRefusedWhereItsBaseHasChanged(t *testing.T) {
 	base.Compacted[1].Dead = &one
 	lag := DefaultSettings()
 	lag.MinLag = 1
+	base.Compacted[0].LiveTombstones, base.Compacted[0].CompactedAt = 1, epoch
+	asBefore := []Reclaimed{
+		{Range: base.Compacted[0].Range, Object: "d/B/1"},
+		{Range: base.Compacted[1].Range, Object: "d/B/2", Dead: &one},
+	}
+	whole := stretch("J/1", segments.None, at(2, 1))
+	whole.Info.Counts.Messages = base.Compacted[0].LiveRows() + base.Compacted[1].LiveRows() - 1
+	whole.LiveTombstones, whole.CompactedAt = 1, epoch
+	younger := whole
+	younger.CompactedAt = epoch.Add(1)
+	reclaim := func(out Segment, died int64, inputs ...Reclaimed) Compact {
+		return Compact{From: at(2, 1), To: at(2, 1), Reclaims: []Reclaim{{Inputs: inputs, Outputs: []Segment{out}, Died: died}}}
+	}
 	for _, c := range []struct {
 		name string
 		job  JobID
@@ -190,6 +203,16 @@ func TestAnEditIsRefusedWhereItsBaseHasChanged(t *testing.T) {
 		{"dead rows of what is gone", "J1", Compact{From: at(2, 1), To: at(2, 1), Dead: []DeadUpdate{{Object: "d/B/9", Now: dead(2)}}}, ErrConflict},
 		{"dead rows that come back", "J1", Compact{From: at(2, 1), To: at(2, 1), Dead: []DeadUpdate{{Object: "d/B/2", Was: &one, Now: dead(0)}}}, ErrInvariant},
 		{"more dead rows than rows", "J1", Compact{From: at(2, 1), To: at(2, 1), Dead: []DeadUpdate{{Object: "d/B/2", Was: &one, Now: dead(99)}}}, ErrInvariant},
+		{"reclaim", "J1", reclaim(whole, 1, asBefore...), nil},
+		{"reclaim what was reclaimed", "J1", reclaim(whole, 1, Reclaimed{Range: asBefore[0].Range, Object: "d/B/9"}, asBefore[1]), ErrConflict},
+		{"reclaim what covers something else", "J1", reclaim(whole, 1, Reclaimed{Range: whole.Range, Object: "d/B/1"}, asBefore[1]), ErrConflict},
+		{"reclaim from where nothing begins", "J1", reclaim(whole, 1, Reclaimed{Range: segments.Range{After: at(0, 7), Through: at(1, 1)}}), ErrConflict},
+		{"reclaim more than there is", "J1", reclaim(whole, 1, append(asBefore, asBefore[1])...), ErrConflict},
+		{"reclaim over dead rows that changed", "J1", reclaim(whole, 1, asBefore[0], Reclaimed{Range: asBefore[1].Range, Object: "d/B/2"}), ErrConflict},
+		{"reclaim nothing", "J1", reclaim(whole, 1), ErrInvariant},
+		{"reclaim that loses a row", "J1", reclaim(whole, 0, asBefore...), ErrInvariant},
+		{"reclaim that leaves a gap", "J1", reclaim(stretch("J/1", segments.None, at(1, 0)), 1, asBefore...), ErrInvariant},
+		{"reclaim that makes tombstones younger", "J1", reclaim(younger, 1, asBefore...), ErrInvariant},
 		{"trim", "J1", Trim{Through: at(1, 1)}, nil},
 		{"trim again", "J1", Trim{Through: at(0, 1)}, ErrConflict},
 		{"trim above the horizon", "J1", Trim{Through: at(3, 0)}, ErrInvariant},
@@ -210,6 +233,39 @@ func TestAnEditIsRefusedWhereItsBaseHasChanged(t *testing.T) {
 				t.Errorf("Apply changed its base from\n%s to\n%s", before, after)
 			}
 		})
+	}
+}
+
+// TestNothingFollowsNothing: neighbours without objects become one, whether
+// they are rewritten or come anew, and know of each ledger once.
+func TestNothingFollowsNothing(t *testing.T) {
+	empty := func(after, through segments.Position) Segment {
+		s := stretch("", after, through)
+		s.Object, s.Index, s.Info.Counts = "", "", segments.Counts{}
+		s.Info.Ledgers = []segments.Ledger{{Ledger: 1, First: after.Entry + 1, Last: through.Entry}}
+		return s
+	}
+	m := &Manifest{Last: at(1, 9), MaxRead: at(1, 9), Horizon: at(1, 6), RetainedAfter: segments.None,
+		Originals: []Segment{stretch("A/1", segments.None, at(1, 9))},
+		Compacted: []Segment{empty(segments.None, at(1, 1)), stretch("B/1", at(1, 1), at(1, 4)), empty(at(1, 4), at(1, 6))},
+	}
+	got, err := Apply(m, change("1", Compact{
+		From: at(1, 6), To: at(1, 9), Outputs: []Segment{empty(at(1, 6), at(1, 9))},
+		Reclaims: []Reclaim{{
+			Inputs:  []Reclaimed{{Range: m.Compacted[1].Range, Object: "d/B/1"}},
+			Outputs: []Segment{empty(at(1, 1), at(1, 4))},
+			Died:    m.Compacted[1].LiveRows(),
+		}},
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []segments.Ledger{{Ledger: 1, First: 0, Last: 9}}
+	if len(got.Compacted) != 1 || !slices.Equal(got.Compacted[0].Info.Ledgers, want) || got.Compacted[0].Range.Through != at(1, 9) {
+		t.Errorf("got %+v", got.Compacted)
+	}
+	if len(m.Compacted[0].Info.Ledgers) != 1 || m.Compacted[0].Info.Ledgers[0].Last != 1 {
+		t.Errorf("the base has become %+v", m.Compacted)
 	}
 }
 
