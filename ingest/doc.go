@@ -31,8 +31,9 @@
 //   - Messages with a producer and a sequence that are in are recognised by
 //     them, one by one (corner 18 of the design).
 //   - A named source counts its lines, rows or offsets, whatever its format
-//     has: those that are in are skipped. The count moves with every segment, because a run that failed may have
-//     committed some, and those must not come twice either.
+//     has: those that are in are skipped. The count moves with every segment,
+//     because a run that failed may have committed some, and those must not
+//     come twice either.
 //   - Positions that the lines bring must go up, so what is in is refused.
 //
 // Other lines are new each time they come. Only for those does it matter that

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -19,7 +21,7 @@ import (
 )
 
 // laterFormats are those that the contract has and package ingest has not yet.
-var laterFormats = []string{"kcat", "rpk", "pulsar", "debezium", "kafka-log", "pulsar-offload", "arrow"}
+var laterFormats = []string{"pulsar", "pulsar-offload"}
 
 func ingestCommand() program.Command {
 	return program.Command{
@@ -28,8 +30,10 @@ func ingestCommand() program.Command {
 		Args:  "TOPIC [FILE|-]",
 		Least: 1, Most: 2,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "format", Value: ingest.NDJSON, Usage: "of the input"},
-			stringFlag("source", "name of the input; its lines are counted, so that running it again adds only what is new"),
+			&cli.StringFlag{Name: "format", Value: ingest.NDJSON, Usage: "of the input: " + strings.Join(ingest.Formats(), ", ")},
+			stringFlag("source", "name of the input; its lines (rows, offsets) are counted, so that running it again adds only what is new"),
+			&cli.Int64Flag{Name: "partition", Usage: "of kcat and rpk: the one to take, where there are several", DefaultText: "the only one"},
+			stringFlag("key", "of debezium: the columns of a row that are its key where it comes without one, as in id or region,id"),
 		},
 		Detail: `Reads message lines from FILE, or from standard input, also compressed (gzip, zstd):
 
@@ -39,7 +43,12 @@ func ingestCommand() program.Command {
   {"batch":[{"key":"a","value":"1"},...]}        several messages in one entry
   {"key":"k1","value":"v1","txn":"1,4"}          in a transaction, until {"txn":"1,4","marker":"commit"}
 
-Messages that have a producer and a sequence are added once, however often they come.`,
+Messages that have a producer and a sequence are added once, however often they come.
+
+Other formats: kcat and rpk (records of one partition of Kafka, as kcat -J and rpk topic
+consume print them), kafka-log (a segment of a partition), debezium (change events, one a
+line), arrow (an Arrow IPC file or stream with columns key and value, or those of a segment).
+In Kafka's, offsets become entries.`,
 		Run: func(ctx context.Context, s *program.Session) error {
 			if err := checkFormat(s.Flags.String("format")); err != nil {
 				return err
@@ -127,6 +136,14 @@ func ingestLines(ctx context.Context, s *program.Session, t *manifest.Topic, in 
 		Now:    s.Now(),
 		Job:    s.JobID(m),
 		Writer: s.Writer(),
+		Key:    s.Flags.String("key"),
+	}
+	if s.Flags.IsSet("partition") {
+		n := s.Flags.Int64("partition")
+		if n < 0 || n > math.MaxInt32 {
+			return ingest.Result{}, program.Usagef("--partition is %d, want 0 to %d", n, math.MaxInt32)
+		}
+		settings.Partition = segments.Some(int32(n))
 	}
 	if err := settings.Validate(); err != nil {
 		return ingest.Result{}, program.Usagef("%w", err)
@@ -138,6 +155,9 @@ func ingestLines(ctx context.Context, s *program.Session, t *manifest.Topic, in 
 	})
 	if err != nil && errors.Is(err, manifest.ErrUnknown) && source == "" {
 		err = fmt.Errorf("%w; lines without producer and sequence would be added twice if they are in: look with `reader last-message-id` first", err)
+	}
+	if errors.Is(err, ingest.ErrBadInput) && len(s.Args) > 1 && s.Args[1] != "-" {
+		err = fmt.Errorf("%s: %w", s.Args[1], err)
 	}
 	return result, err
 }

@@ -35,6 +35,9 @@ func IsTerminal(stream any) bool {
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
+// IsTerminal reports whether what is written ends at a person.
+func (w *Writer) IsTerminal() bool { return w.terminal }
+
 // Write adds to what is written.
 func (w *Writer) Write(p []byte) (int, error) {
 	if w.err != nil {

@@ -19,6 +19,7 @@ func read() program.Command {
 		Usage: "print the messages of a topic",
 		Args:  "TOPIC",
 		Least: 1, Most: 1,
+		Formats: []string{formatCSV, formatArrow},
 		Flags: append(viewFlags(),
 			&cli.StringFlag{Name: "from", Value: "earliest", Usage: "where to begin: earliest, latest, a position as in 3:0 or 3:0:1, or @TIME"},
 			&cli.BoolFlag{Name: "exclusive", Usage: "begin after the position of --from, not at it"},
@@ -29,7 +30,9 @@ func read() program.Command {
 			fieldsFlag(),
 		),
 		Detail: `Prints message lines, which compact ingest takes; on a terminal, a table.
-What is printed is one version of the topic, whatever is written meanwhile.`,
+-o csv prints comma-separated values, in which nothing is null and "" is empty.
+-o arrow writes an Arrow IPC file, which compact ingest --format arrow takes, and
+other tools read. What is printed is one version of the topic, whatever is written meanwhile.`,
 		Run: func(ctx context.Context, s *program.Session) error {
 			o, err := options(s)
 			if err != nil {
@@ -58,7 +61,7 @@ What is printed is one version of the topic, whatever is written meanwhile.`,
 
 func printMessages(ctx context.Context, r *source, choice *selection, printer *messagePrinter) error {
 	if choice.limit == 0 {
-		return nil
+		return printer.close()
 	}
 	for m, err := range r.Messages(ctx) {
 		if err != nil {

@@ -117,13 +117,21 @@ func keyBytes(s *program.Session, text string) ([]byte, error) {
 	return key, nil
 }
 
-// messagePrinter prints messages, each as soon as it comes: as lines, or in
-// the pages of a table.
+// messagePrinter prints messages, each as soon as it comes: as lines, in the
+// pages of a table, or as a file of another kind, where the command has it.
 type messagePrinter struct {
 	out    *output.Writer
 	fields []ndjson.Field
-	table  *output.Table // or nil
+	table  *output.Table // or nil; so for the others
+	csv    *output.CSV
+	arrow  *segments.ArrowWriter
 }
+
+// The formats that reader read has beside those of all commands.
+const (
+	formatCSV   = "csv"
+	formatArrow = "arrow"
+)
 
 // newMessagePrinter shows what --fields asks for, or what suits the format.
 //
@@ -137,17 +145,46 @@ func newMessagePrinter(s *program.Session, o readerlib.Options) (*messagePrinter
 		if p.fields, err = ndjson.ParseFields(s.Flags.String("fields")); err != nil {
 			return nil, program.Usagef("--fields: %w", err)
 		}
-	case !s.JSON():
+	case !s.JSON() && s.Format != formatCSV && s.Format != formatArrow:
 		p.fields = output.TableFields()
 	case o.Isolation == readerlib.ReadUncommitted:
 		p.fields = ndjson.AllFields()
 	default:
 		p.fields = ndjson.SettledFields()
 	}
-	if !s.JSON() {
+	var err error
+	switch {
+	case s.JSON():
+	case s.Format == formatCSV:
+		p.csv = output.NewCSV(s.Out, p.fields)
+	case s.Format == formatArrow && s.Out.IsTerminal():
+		return nil, program.Usagef("an Arrow file is nothing for a terminal; redirect it, as in > messages.arrow")
+	case s.Format == formatArrow:
+		p.arrow, err = segments.NewArrowWriter(s.Out, arrowColumns(s, p.fields)...)
+	default:
 		p.table = output.NewTable(s.Out, output.Columns(p.fields)...)
 	}
-	return p, nil
+	return p, err
+}
+
+// arrowColumns are the columns that fields are in, or none where they were not
+// chosen: then it is all of a segment.
+func arrowColumns(s *program.Session, fields []ndjson.Field) []string {
+	if !s.Flags.IsSet("fields") {
+		return nil
+	}
+	var columns []string
+	for _, f := range fields {
+		switch f {
+		case ndjson.ID:
+			columns = append(columns, "ledger", "entry", "batch_index", "batch_size")
+		case ndjson.Txn:
+			columns = append(columns, "txn_most", "txn_least")
+		default:
+			columns = append(columns, string(f))
+		}
+	}
+	return columns
 }
 
 // headersOnly reports whether all that is shown is in the headers.
@@ -156,8 +193,17 @@ func (p *messagePrinter) headersOnly() bool {
 }
 
 func (p *messagePrinter) print(m *segments.Message) error {
-	if p.table != nil {
+	switch {
+	case p.table != nil:
 		return p.table.Row(output.Cells(m, p.fields)...)
+	case p.csv != nil:
+		return p.csv.Row(m)
+	case p.arrow != nil:
+		row := *m
+		if !slices.Contains(p.fields, ndjson.Txn) {
+			row.Txn = segments.Null[segments.TxnID]{} // as in a message line
+		}
+		return p.arrow.Write(&row)
 	}
 	return p.out.Line(m, p.fields)
 }
@@ -182,8 +228,13 @@ func (p *messagePrinter) printGone(key []byte) error {
 }
 
 func (p *messagePrinter) close() error {
-	if p.table != nil {
+	switch {
+	case p.table != nil:
 		return p.table.Close()
+	case p.csv != nil:
+		return p.csv.Close()
+	case p.arrow != nil:
+		return p.arrow.Close()
 	}
 	return nil
 }
