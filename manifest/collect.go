@@ -63,6 +63,14 @@ const (
 //	                              its own job has put
 //	its job is shut out           whatever it has put can never be committed
 //
+// What lies at the name of an expired version is not proof of that alone. Where
+// a collection has freed the name, a write that was long on its way may have
+// landed there; and who sent it may have gone on meanwhile, and be about to
+// commit the same objects at another name. So each version must be the parent
+// of the one after it, from a kept one backwards, or be among the commits that
+// the latest version remembers. What others name waits until its job is shut
+// out.
+//
 // How old an object is says nothing: an upload may be slow, and a clock wrong.
 // A clock only chooses which jobs are shut out; a wrong choice costs a job
 // that must run again, never data.
@@ -217,6 +225,13 @@ func (c *Collection) Delete(ctx context.Context, tell func(Garbage)) error {
 	return nil
 }
 
+// surveyed is what of an expired version decides what becomes of its objects.
+type surveyed struct {
+	version        Version
+	commit, parent CommitID
+	names          []string
+}
+
 // survey finds the objects that kept versions name, those that expired ones
 // name, and the expired versions themselves.
 func (c *Collection) survey(ctx context.Context) (kept, expired map[string]bool, old []objstore.Entry, err error) {
@@ -225,6 +240,8 @@ func (c *Collection) survey(ctx context.Context) (kept, expired map[string]bool,
 		return nil, nil, nil, err
 	}
 	kept, expired = make(map[string]bool), make(map[string]bool)
+	parents := make(map[Version]CommitID) // what the version after each is made from
+	var gone []surveyed
 	for entry, err := range c.topic.store.List(ctx, c.topic.key("m/"), "") {
 		if err != nil {
 			return nil, nil, nil, err
@@ -233,14 +250,12 @@ func (c *Collection) survey(ctx context.Context) (kept, expired map[string]bool,
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		names := kept
-		gone := v < c.before && !slices.Contains(held, v)
-		if gone {
-			names = expired
+		keep := v >= c.before || slices.Contains(held, v)
+		if !keep {
 			old = append(old, entry)
 		}
 		m, err := c.topic.load(ctx, v)
-		if errors.Is(err, ErrMissing) && gone {
+		if errors.Is(err, ErrMissing) && !keep {
 			// Its parts went in a collection that stopped half-way; parts go
 			// last, so all else that it named had gone before.
 			continue
@@ -248,11 +263,33 @@ func (c *Collection) survey(ctx context.Context) (kept, expired map[string]bool,
 		if err != nil {
 			return nil, nil, nil, err
 		}
+		var names []string
 		for object := range m.objects() {
-			names[object] = true
+			names = append(names, object)
 		}
 		for _, ref := range c.topic.partsOf(m.Commit) {
-			names[ref.Object] = true
+			names = append(names, ref.Object)
+		}
+		if !keep {
+			gone = append(gone, surveyed{v, m.Commit, m.Parent, names})
+			continue
+		}
+		if v > 0 {
+			parents[v-1] = m.Parent
+		}
+		for _, name := range names {
+			kept[name] = true
+		}
+	}
+	for _, s := range slices.Backward(gone) {
+		if parents[s.version] != s.commit && !c.latest.contains(s.commit) {
+			continue // it may be no version (see Collection)
+		}
+		if s.version > 0 {
+			parents[s.version-1] = s.parent
+		}
+		for _, name := range s.names {
+			expired[name] = true
 		}
 	}
 	return kept, expired, old, nil
