@@ -4,7 +4,7 @@
 //
 //	Survey    how far may the horizon go?              reads headers of one segment at most
 //	PlanRun   what is to be done, and what it costs    pure
-//	Run       survey, plan, tasks, one commit
+//	Run       survey, plan, tasks, one commit          with a Deadline, in slices
 //
 // A plan is tasks, and a task is a value: it names a version of the topic,
 // which never changes, so whoever has the task can do it, anywhere and twice.
@@ -36,9 +36,8 @@
 //
 // # Not here yet
 //
-// Quarantine of corrupt inputs, a run that commits what is complete when its
-// time is up, tasks on several machines, and compacted segments that adopt the
-// file of an original are later work. There is no task that makes a missing key
+// Quarantine of corrupt inputs, tasks on several machines, and compacted
+// segments that adopt the file of an original are later work. There is no task that makes a missing key
 // index: the segment writer makes the index with the segment, so none is ever
 // missing.
 package compactor

@@ -61,6 +61,9 @@ type Overtaken struct {
 	Err error
 }
 
+// OutOfTime says what a run leaves because its time is up.
+type OutOfTime struct{ Left Left }
+
 // Committed says that the run made a version.
 type Committed struct {
 	Version manifest.Version
@@ -75,6 +78,7 @@ func (Written) event()   {}
 func (Reclaimed) event() {}
 func (Buried) event()    {}
 func (Overtaken) event() {}
+func (OutOfTime) event() {}
 func (Committed) event() {}
 
 func (e Planned) String() string {
@@ -100,6 +104,11 @@ func (e Buried) String() string {
 }
 
 func (e Overtaken) String() string { return fmt.Sprintf("overtaken in try %d: %v", e.Try, e.Err) }
+
+func (e OutOfTime) String() string {
+	return fmt.Sprintf("out of time: %d originals through %s are left, with %d rows in %d bytes",
+		e.Left.Segments, e.Left.Through, e.Left.Rows, e.Left.Bytes)
+}
 
 func (e Committed) String() string {
 	return fmt.Sprintf("committed version %d: horizon %s, %d rows in, %d kept",

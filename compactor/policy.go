@@ -20,6 +20,10 @@ type Job struct {
 	Now    time.Time // what retention and lag are counted to
 	Writer string    // who writes, kept in segments: "ledgerfold 1.2.3"
 	Policy Policy
+
+	// Deadline is when the run must have ended, if it has to. It then takes a
+	// commit id for each slice.
+	Deadline *Deadline
 }
 
 // Validate reports everything that is wrong with j.

@@ -15,12 +15,19 @@ import (
 // reclaim rewrites compacted segments of m where that pays (see reclaimable),
 // after a fold and in the same commit: what has just died of them is left out,
 // and they get no new bitmap. A run that has nothing to fold and nothing to
-// expire makes no version, and so reclaims nothing.
-func reclaim(ctx context.Context, t *manifest.Topic, m *manifest.Manifest, f *folded, o *outputs) ([]manifest.Reclaim, error) {
+// expire makes no version, and so reclaims nothing. What b has no time for is
+// left to a later run.
+func reclaim(ctx context.Context, t *manifest.Topic, m *manifest.Manifest, f *folded, o *outputs, b *bounds) ([]manifest.Reclaim, error) {
 	f.rewritten = make(map[string]bool)
 	list := stretches(m.Compacted, f)
 	var reclaims []manifest.Reclaim
 	for _, s := range reclaimable(list, m.Settings.MaxDeadShare, m.Settings.SegmentBytes) {
+		if _, _, size := sum(list[s.from:s.to]); b != nil {
+			if b.work+2*size > b.spend && size > 0 {
+				continue
+			}
+			b.work += 2 * size
+		}
 		r, err := rewrite(ctx, t, m.Compacted[s.from:s.to], list[s.from:s.to], m.Settings.SegmentBytes, f, o)
 		if err != nil {
 			return nil, fmt.Errorf("reclaim: %w", err)

@@ -19,6 +19,11 @@ type stretch struct {
 // span is the stretches [from, to) of a list.
 type span struct{ from, to int }
 
+// wasteSegments is about how many segments are made of wasteful ones at a time.
+// More would not be better segments, and a run that has little time could not
+// take a part of them.
+const wasteSegments = 4
+
 // When segments are joined for being small.
 const (
 	joinLeast = 8 // no fewer are joined, and rows then move into one eight times as long
@@ -90,7 +95,9 @@ func reclaimable(list []stretch, maxDeadShare float64, segmentBytes int64) []spa
 	for _, s := range runs(list, func(i int) bool {
 		return !taken[i] && list[i].isWaste(maxDeadShare)
 	}) {
-		take(s)
+		for _, part := range s.parts(list, wasteSegments*segmentBytes) {
+			take(part)
+		}
 	}
 	return inOrder(spans, len(list))
 }
@@ -168,6 +175,22 @@ func runs(list []stretch, in func(int) bool) []span {
 	}
 	end(len(list))
 	return spans
+}
+
+// parts cuts s into spans that have no more than size, where they are of more
+// than one stretch.
+func (s span) parts(list []stretch, size int64) []span {
+	var parts []span
+	part, has := span{s.from, s.from}, int64(0)
+	for i := s.from; i < s.to; i++ {
+		if part.to > part.from && has+list[i].size > size {
+			parts = append(parts, part)
+			part, has = span{i, i}, 0
+		}
+		part.to = i + 1
+		has += list[i].size
+	}
+	return append(parts, part)
 }
 
 // inOrder sorts spans of a list of n. Where two have taken the same stretch

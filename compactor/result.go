@@ -28,7 +28,8 @@ type Result struct {
 	Horizon segments.Position `json:"horizon"`
 	manifest.Report
 
-	Stop     Stop     `json:"stop"` // why the horizon is not further
+	Stop     Stop     `json:"stop"`           // why the horizon is not further
+	Left     *Left    `json:"left,omitempty"` // if its time was up
 	Estimate Estimate `json:"estimate"`
 	Wrote    Wrote    `json:"wrote"` // beside the commit
 	Tries    int      `json:"tries"`

@@ -17,8 +17,11 @@ import (
 // manifest.ErrConflict. After manifest.ErrUnknown nothing is discarded, and
 // the next run finds out by itself what became of this one.
 //
+// A job with a deadline may take several commits, and its end is no error.
+//
 // On any error the topic is as it was, but for ErrUnknown, where it may be as
-// if the run had succeeded. A corrupt or missing object is
+// if the run had succeeded, and for what a job with a deadline had committed
+// before. A corrupt or missing object is
 // segments.ErrCorrupt or manifest.ErrMissing, and the error names it.
 func Run(ctx context.Context, t *manifest.Topic, observer Observer, job Job) (Result, error) {
 	r := run{topic: t, job: job, tell: &teller{observer: observer}, store: &shelf{topic: t, job: job.ID}}
@@ -40,9 +43,12 @@ func (r *run) run(ctx context.Context) (Result, error) {
 	if err := r.job.Validate(); err != nil {
 		return Result{}, err
 	}
+	if r.job.Deadline != nil {
+		return r.slices(ctx)
+	}
 	var overtaken error
 	for i, commit := range r.job.Commits {
-		result, err := r.try(ctx, commit)
+		result, err := r.try(ctx, ctx, commit, nil)
 		if err == nil {
 			result.Tries = i + 1
 			return result, nil
@@ -56,15 +62,19 @@ func (r *run) run(ctx context.Context) (Result, error) {
 	return Result{}, fmt.Errorf("%d tries: %w", len(r.job.Commits), overtaken)
 }
 
-// try is one try, from the latest version to a commit.
-func (r *run) try(ctx context.Context, commit manifest.CommitID) (Result, error) {
-	m, err := r.topic.Latest(ctx)
+// try is one try, from the latest version to a commit. Its work ends with work,
+// and the commit with ctx. It keeps to b, unless that is nil.
+func (r *run) try(ctx, work context.Context, commit manifest.CommitID, b *bounds) (Result, error) {
+	m, err := r.topic.Latest(work)
 	if err != nil {
 		return Result{}, err
 	}
-	cut, err := Survey(ctx, r.topic, m, r.job.Now)
+	cut, err := Survey(work, r.topic, m, r.job.Now)
 	if err != nil {
 		return Result{}, err
+	}
+	if b != nil {
+		cut = b.slice(m, cut)
 	}
 	plan := PlanRun(m, cut, r.job.Now, r.job.Policy)
 	result := Result{Topic: m.Name, Stop: plan.Stop, Estimate: plan.Estimate}
@@ -72,8 +82,11 @@ func (r *run) try(ctx context.Context, commit manifest.CommitID) (Result, error)
 		result.State, result.Version, result.Horizon = idle(m), m.Version, m.Horizon
 		return result, nil
 	}
+	if b != nil && b.isTooMuch() {
+		return Result{}, errTimeUp
+	}
 	r.tell.tell(Planned{Plan: &plan})
-	edit, err := r.do(ctx, m, &plan)
+	edit, err := r.do(work, m, &plan, b)
 	if err != nil {
 		r.store.discard(ctx) // no commit was tried
 		return Result{}, r.whyMissing(ctx, m, err)
@@ -88,6 +101,7 @@ func (r *run) try(ctx context.Context, commit manifest.CommitID) (Result, error)
 		}
 		return Result{}, err
 	}
+	r.store.keep()
 	result.State, result.Version, result.Horizon = StateCompacted, next.Version, next.Horizon
 	result.Report, result.Wrote = edit.Report, r.store.wrote
 	r.tell.tell(Committed{Version: next.Version, Horizon: next.Horizon, Report: edit.Report})
@@ -122,7 +136,7 @@ func (r *run) whyMissing(ctx context.Context, m *manifest.Manifest, err error) e
 
 // do does the tasks of a plan, and puts their results together to what is to
 // be committed.
-func (r *run) do(ctx context.Context, m *manifest.Manifest, p *Plan) (*manifest.Compact, error) {
+func (r *run) do(ctx context.Context, m *manifest.Manifest, p *Plan, b *bounds) (*manifest.Compact, error) {
 	sources, err := openSources(ctx, r.topic, m, p, r.job.Policy, r.tell)
 	if err != nil {
 		return nil, err
@@ -155,7 +169,7 @@ func (r *run) do(ctx context.Context, m *manifest.Manifest, p *Plan) (*manifest.
 	if w.rows != f.report.Rows.Kept {
 		return nil, fmt.Errorf("%w: %d rows were kept, but %d written", manifest.ErrInvariant, f.report.Rows.Kept, w.rows)
 	}
-	reclaims, err := reclaim(ctx, r.topic, m, f, o)
+	reclaims, err := reclaim(ctx, r.topic, m, f, o, b)
 	if err != nil {
 		return nil, err
 	}

@@ -56,6 +56,10 @@ func (s *shelf) put(ctx context.Context, key string, body objstore.Body) error {
 	return nil
 }
 
+// keep is called when a version names what was put, so that it is not pending
+// any more.
+func (s *shelf) keep() { s.pending = nil }
+
 // discard deletes what is pending. It must only be called when it is certain
 // that no version names it, nor ever will.
 func (s *shelf) discard(ctx context.Context) {

@@ -25,6 +25,7 @@ const (
 	StopEnd             Stop = "end_of_data"
 	StopOpenTransaction Stop = "open_transaction"
 	StopMinLag          Stop = "min_lag"
+	StopDeadline        Stop = "deadline"
 )
 
 // Survey finds the cut of m at now. It is all the reading that planning does,

@@ -25,13 +25,19 @@ func run() program.Command {
 		Usage: "fold topics by key",
 		Args:  "TOPIC...",
 		Least: 0, Most: -1,
-		Flags: []cli.Flag{boolFlag("all", "every topic of the store")},
+		Flags: []cli.Flag{
+			boolFlag("all", "every topic of the store"),
+			stringFlag("max-duration", "end within this time (90s, 15m), keep what is complete by then, and say what is left"),
+		},
 		Detail: `Of each key the last message stays in the compacted view. Positions do not change.
 Runs may overlap, repeat, and be killed at any moment: no message is lost, and the
 view is either the one before or the one after.
 
 Prints a line for each topic, with what became of the rows between the old and the
-new horizon. A topic that cannot be folded does not keep the others waiting.`,
+new horizon. A topic that cannot be folded does not keep the others waiting.
+
+With --max-duration a topic is folded in slices, and each is committed when it is
+complete. When the time is up the run ends with code 0, and the next one goes on.`,
 		Run: func(ctx context.Context, s *program.Session) error {
 			all := s.Flags.Bool("all")
 			switch {
@@ -40,6 +46,11 @@ new horizon. A topic that cannot be folded does not keep the others waiting.`,
 			case !all && len(s.Args) == 0:
 				return program.Usagef("no topic is named").WithHint("name topics, or take all of them with --all")
 			}
+			until, stop, err := deadline(s)
+			if err != nil {
+				return err
+			}
+			defer stop()
 			store, err := s.Store(ctx)
 			if err != nil {
 				return err
@@ -50,7 +61,7 @@ new horizon. A topic that cannot be folded does not keep the others waiting.`,
 					return err
 				}
 			}
-			return runTopics(ctx, s, store, names, all)
+			return runTopics(ctx, s, store, names, runOptions{listed: all, until: until})
 		},
 	}
 }
@@ -66,19 +77,29 @@ func allTopics(ctx context.Context, store objstore.Store) ([]string, error) {
 	return names, nil
 }
 
+// runOptions are what runs of several topics have in common.
+type runOptions struct {
+	listed bool                // the topics were not named, but found
+	until  *compactor.Deadline // of all of them together, or nil
+}
+
 // runTopics runs each topic once, in order, whatever becomes of the others.
-func runTopics(ctx context.Context, s *program.Session, store objstore.Store, names []string, listed bool) error {
+func runTopics(ctx context.Context, s *program.Session, store objstore.Store, names []string, o runOptions) error {
 	var failures program.Failures
 	report := newRunReport(s)
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
 			continue
 		}
-		result, err := runTopic(ctx, s, store, name)
+		if o.until != nil && o.until.Left() <= 0 {
+			s.Log.Warn("out of time: topics are left", "topics", len(names)-i, "first", name)
+			break
+		}
+		result, err := runUntil(ctx, s, store, name, o.until)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return err
-		case listed && errors.Is(err, manifest.ErrTopicNotFound):
+		case o.listed && errors.Is(err, manifest.ErrTopicNotFound):
 			// It was deleted since the topics were listed.
 			s.Log.Info("topic is gone", "topic", name)
 			continue
@@ -94,7 +115,12 @@ func runTopics(ctx context.Context, s *program.Session, store objstore.Store, na
 	return failures.Err()
 }
 
+// runTopic runs a topic for as long as it takes.
 func runTopic(ctx context.Context, s *program.Session, store objstore.Store, name string) (compactor.Result, error) {
+	return runUntil(ctx, s, store, name, nil)
+}
+
+func runUntil(ctx context.Context, s *program.Session, store objstore.Store, name string, until *compactor.Deadline) (compactor.Result, error) {
 	t, err := s.TopicIn(ctx, store, name)
 	if err != nil {
 		return compactor.Result{}, err
@@ -105,7 +131,11 @@ func runTopic(ctx context.Context, s *program.Session, store objstore.Store, nam
 	}
 	watch := newRunWatch(s, name)
 	defer watch.close()
-	return compactor.Run(ctx, t, watch, compactorJob(s, m))
+	job := compactorJob(s, m)
+	if until != nil {
+		job.Deadline, job.Commits = until, s.CommitIDs(mostSlices)
+	}
+	return compactor.Run(ctx, t, watch, job)
 }
 
 // compactorJob is what a run or a trim of m's topic must not make up itself.

@@ -26,6 +26,9 @@ func (w *runWatch) Observe(e compactor.Event) {
 		w.bar = w.s.NewBar("run "+w.topic, int64(len(e.Plan.Inputs)+len(e.Plan.Tasks)+1), program.Steps)
 		w.s.Log.Info(e.String(), "topic", w.topic)
 		return
+	case compactor.OutOfTime:
+		w.s.Log.Warn(e.String(), "topic", w.topic)
+		return
 	case compactor.Overtaken, compactor.Committed:
 		w.s.Log.Info(e.String(), "topic", w.topic)
 		return
