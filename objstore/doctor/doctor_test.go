@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -151,15 +152,15 @@ func TestWhatKeepsItFromBeingExaminedIsAnError(t *testing.T) {
 			}
 		}, objstore.ErrDenied},
 		{"down in its midst", func(s *sick) {
-			n := 0
+			var n atomic.Int64
 			s.put = func(ctx context.Context, key string, body objstore.Body) error {
-				if n++; n > 5 {
+				if n.Add(1) > 5 {
 					return down
 				}
 				return s.Store.Put(ctx, key, body)
 			}
 			s.get = func(ctx context.Context, key string, max int64) ([]byte, error) {
-				if n > 5 {
+				if n.Load() > 5 {
 					return nil, down
 				}
 				return s.Store.Get(ctx, key, max)
@@ -181,9 +182,9 @@ func TestWhatKeepsItFromBeingExaminedIsAnError(t *testing.T) {
 func TestAnExaminationThatIsStoppedCleansUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &sick{Store: well()}
-	n := 0
+	var n atomic.Int64
 	s.put = func(ctx context.Context, key string, body objstore.Body) error {
-		if n++; n == 4 {
+		if n.Add(1) == 4 {
 			cancel()
 		}
 		return s.Store.Put(ctx, key, body)

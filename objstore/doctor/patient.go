@@ -172,34 +172,47 @@ func unique(keys []string) []string {
 // text is a small body.
 func text(s string) objstore.Body { return bytes.NewReader([]byte(s)) }
 
-// pattern is a big body that is never in memory as a whole. Those of two
-// writers differ in every byte.
+// pattern is a big body that is never in memory as a whole: the noise over and
+// over, from a place that is the writer's. The noise's length is a prime, so
+// bodies differ at every offset that a part might begin at.
 type pattern struct {
 	writer int
 	size   int64
 }
 
+var noise = func() []byte {
+	b := make([]byte, 65_521)
+	x := uint32(1)
+	for i := range b {
+		x = x*1_664_525 + 1_013_904_223
+		b[i] = byte(x >> 24)
+	}
+	return b
+}()
+
 func (p pattern) Size() int64 { return p.size }
 
 func (p pattern) ReadAt(b []byte, off int64) (int, error) {
-	n := max(0, min(int64(len(b)), p.size-off))
-	for i := range b[:n] {
-		b[i] = p.at(off + int64(i))
+	n := int(max(0, min(int64(len(b)), p.size-off)))
+	for done := 0; done < n; {
+		from := (off + int64(done) + int64(p.writer)*7_919) % int64(len(noise))
+		done += copy(b[done:n], noise[from:])
 	}
-	if n < int64(len(b)) {
-		return int(n), io.EOF
+	if n < len(b) {
+		return n, io.EOF
 	}
-	return int(n), nil
+	return n, nil
 }
-
-func (p pattern) at(off int64) byte { return byte(off^off>>8^off>>16) + byte(p.writer) }
 
 // isAt reports whether b is what p has at off.
 func (p pattern) isAt(b []byte, off int64) bool {
-	for i := range b {
-		if b[i] != p.at(off+int64(i)) {
+	want := make([]byte, min(len(b), len(noise)))
+	for len(b) > 0 {
+		n := min(len(b), len(want))
+		if _, err := p.ReadAt(want[:n], off); err != nil || !bytes.Equal(b[:n], want[:n]) {
 			return false
 		}
+		b, off = b[n:], off+int64(n)
 	}
 	return true
 }

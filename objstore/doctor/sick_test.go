@@ -332,16 +332,16 @@ var sicknesses = []sickness{
 	{
 		name: "keeps what was deleted for reading",
 		catch: func(s *sick) {
-			gone := map[string][]byte{}
+			var gone sync.Map
 			s.delete = func(ctx context.Context, key string) error {
 				if b, err := s.Store.Get(ctx, key, 100); err == nil {
-					gone[key] = b
+					gone.Store(key, b)
 				}
 				return s.Store.Delete(ctx, key)
 			}
 			s.get = func(ctx context.Context, key string, max int64) ([]byte, error) {
-				if b, cached := gone[key]; cached {
-					return b, nil
+				if b, cached := gone.Load(key); cached {
+					return b.([]byte), nil
 				}
 				return s.Store.Get(ctx, key, max)
 			}
