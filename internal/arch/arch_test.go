@@ -20,12 +20,12 @@ const module = "github.com/ledgerfold/ledgerfold/"
 // lower floors, and of its own room; so rooms of one floor never know each
 // other.
 var floors = [][]string{
-	{"segments", "objstore"},                                // bytes
-	{"manifest", "txnfilter"},                               // meaning
-	{"ingest", "compactor", "readerlib"},                    // work
-	{"localstack"},                                          // a server to try it on
-	{"cmd", "bench", "internal/endtoend", "internal/model"}, // wiring
-	{"internal/arch"},                                       // what looks at all of it
+	{"segments", "objstore"},             // bytes
+	{"manifest", "txnfilter"},            // meaning
+	{"ingest", "compactor", "readerlib"}, // work
+	{"localstack"},                       // a server to try it on
+	{"cmd", "bench", "internal/endtoend", "internal/model", "internal/sim"}, // wiring
+	{"internal/arch"}, // what looks at all of it
 }
 
 // wiring is the first floor on which a program may have a log, a clock of its
