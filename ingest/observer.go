@@ -20,7 +20,8 @@ type Observer interface {
 	Overtaken(Overtaken)
 }
 
-// Progress is how far a run is.
+// Progress is how far a run is. Lines, here and below, are what the format
+// counts: of an input of Kafka it is the offset after the last.
 type Progress struct {
 	Bytes      int64 // of the input as it comes, compressed if it is
 	Lines      int64 // through the last record
