@@ -1,5 +1,5 @@
 // Package model holds the whole product to a model of it: a topic as a list in
-// memory, 300 lines of code that look through everything for every question
+// memory, some 300 lines of code that look through everything for every question
 // (model_test.go). There is nothing here but tests.
 //
 // Random histories are led through both (ingests, compactions, trims, settings,

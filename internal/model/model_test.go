@@ -26,7 +26,7 @@ type row struct {
 	mark          segments.Null[uint64]
 	open, aborted bool      // its transaction is
 	added         time.Time // by the clock of the ingest
-	known         bool      // its producer, epoch and sequence are remembered
+	known         bool      // it is the last that is remembered of its producer and epoch
 	live          bool      // it is in the compacted tier, and not dead
 	first         time.Time // when it was first compacted
 }
@@ -126,6 +126,10 @@ func (t *topic) add(l *line, start int, ledger int64, now time.Time, sum *sum) b
 		}
 		if m.Key != nil && (m.Value == nil || t.settings.EmptyIsTombstone && len(m.Value) == 0) {
 			m.Kind = segments.KindTombstone
+		}
+		for i := range t.rows { // the last sequence of each epoch is remembered
+			r := &t.rows[i]
+			r.known = r.known && (r.Producer != m.Producer || r.Epoch.V != m.Epoch.V || !m.Sequence.Valid)
 		}
 		t.rows = append(t.rows, row{Message: m, open: m.Txn.Valid, added: now, known: m.Producer.Valid && m.Sequence.Valid})
 		sum.messages++

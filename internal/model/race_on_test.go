@@ -4,4 +4,4 @@ package model
 
 // few is how many histories run with the other tests, where each takes ten
 // times as long.
-const few = 40
+const few = 30

@@ -80,15 +80,15 @@ func (t *topic) openTxns() (ids []segments.TxnID) {
 	return ids
 }
 
-// producers lists what is known of each producer and epoch: its last row.
+// producers lists what is remembered, by producer and epoch.
 func (t *topic) producers() (list []manifest.Producer) {
 	for _, r := range t.rows {
 		if !r.known {
 			continue
 		}
-		p := manifest.Producer{Name: r.Producer.V, Epoch: r.Epoch.V, Sequence: r.Sequence.V, Position: r.Position, Added: segments.MillisOf(r.added)}
-		list = slices.DeleteFunc(list, func(o manifest.Producer) bool { return o.Name == p.Name && o.Epoch == p.Epoch })
-		list = append(list, p)
+		list = append(list, manifest.Producer{
+			Name: r.Producer.V, Epoch: r.Epoch.V, Sequence: r.Sequence.V, Position: r.Position, Added: segments.MillisOf(r.added),
+		})
 	}
 	slices.SortFunc(list, func(a, b manifest.Producer) int {
 		if a.Name != b.Name {
