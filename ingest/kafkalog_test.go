@@ -468,3 +468,38 @@ func FuzzKafkaLog(f *testing.F) {
 	f.Add(kafkaLog(plainBatch(0), marker(1, 2, 1), inTxn(2, 2, 0, "x")))
 	fuzzFormat(f, ingest.KafkaLog)
 }
+
+// TestTheSameSegmentTwiceAtOnceIsAddedOnce lets two imports of one partition,
+// of which one has come further, meet; and then runs what is longer once more.
+func TestTheSameSegmentTwiceAtOnceIsAddedOnce(t *testing.T) {
+	log := read(t, "testdata/kafka-log/txn.log")
+	var ends []int
+	for at := 0; at < len(log); {
+		at += 12 + int(binary.BigEndian.Uint32(log[at+8:]))
+		ends = append(ends, at)
+	}
+	values := func(w *world) (list []string) {
+		for _, m := range w.rows() {
+			list = append(list, fmt.Sprintf("%d %s %d %s", m.Position.Entry, m.Value, m.Kind, m.Txn.V))
+		}
+		return list
+	}
+	for _, source := range []string{"", "p0"} {
+		for i, mine := range ends {
+			for j, other := range ends {
+				w := newWorld(t)
+				topic := w.through(&between{Store: w.store, do: func() { w.must(w.as(ingest.KafkaLog, log[:other], named(source))) }})
+				s := w.settings()
+				s.Format, s.Source = ingest.KafkaLog, source
+				w.must(ingest.Run(t.Context(), topic, bytes.NewReader(log[:mine]), s, w.components()))
+				once := newWorld(t)
+				once.must(once.as(ingest.KafkaLog, log[:max(mine, other)]))
+				equal(t, fmt.Sprintf("source %q, %d and %d batches", source, i+1, j+1), values(w), values(once))
+				w.must(w.as(ingest.KafkaLog, log, named(source)))
+				once.must(once.as(ingest.KafkaLog, log))
+				equal(t, fmt.Sprintf("source %q, %d and %d batches, and all", source, i+1, j+1), values(w), values(once))
+				w.wantNoOrphans()
+			}
+		}
+	}
+}
