@@ -2,8 +2,8 @@ package compactor
 
 import "github.com/ledgerfold/ledgerfold/manifest"
 
-// Estimate is what a plan is expected to cost, before anything was read: the
-// requests and bytes that a store will bill. Listings count as gets. Bytes and
+// Estimate is what a plan is expected to cost, before anything was read, or what
+// it has cost: the requests and bytes that a store bills. Listings count as gets. Bytes and
 // puts are bounds, as if no row would die; gets are about right. The rewriting
 // of segments that waste space only because of what dies in this run is not in
 // it: nobody knows before.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/dustin/go-humanize"
 	"github.com/urfave/cli/v2"
 
 	"github.com/ledgerfold/ledgerfold/cmd/internal/output"
@@ -18,8 +17,22 @@ func plan() program.Command {
 		Usage: "tell what the next run would do, and change nothing",
 		Args:  "TOPIC",
 		Least: 1, Most: 1,
-		Flags: []cli.Flag{boolFlag("price", "tell what it would cost, by the prices of S3 Standard")},
+		Flags: []cli.Flag{
+			boolFlag("price", "tell what it would cost, by the prices of S3 Standard"),
+			stringFlag("price-file", "tell what it would cost, by the prices of this JSON file"),
+		},
+		Detail: `A price file looks like this; what it leaves out is free, and seconds are told only
+with rates:
+
+  {"name": "my store",
+   "dollars_per_1000_gets": 0.0004, "dollars_per_1000_puts": 0.005,
+   "dollars_per_gib_read": 0, "dollars_per_gib_written": 0,
+   "rates": {"requests_per_second": 200, "bytes_read_per_second": 1e8, "bytes_written_per_second": 5e7}}`,
 		Run: func(ctx context.Context, s *program.Session) error {
+			prices, err := pricesOf(s)
+			if err != nil {
+				return err
+			}
 			t, err := s.Topic(ctx, s.Args[0])
 			if err != nil {
 				return err
@@ -35,8 +48,8 @@ func plan() program.Command {
 			}
 			p := compactor.PlanRun(m, cut, now, compactor.DefaultPolicy())
 			var price *priceOf
-			if s.Flags.Bool("price") {
-				price = newPrice(p.Estimate)
+			if prices != nil {
+				price = prices.of(m, &p)
 			}
 			if s.JSON() {
 				return s.Out.JSON(planAnswer{m.Name, &p, price})
@@ -54,35 +67,6 @@ type planAnswer struct {
 	Price *priceOf `json:"price,omitempty"`
 }
 
-// priceOf is what a plan costs at most.
-type priceOf struct {
-	Requests   int64   `json:"requests"`
-	ReadBytes  int64   `json:"read_bytes"`
-	WriteBytes int64   `json:"write_bytes"`
-	Seconds    float64 `json:"seconds"`
-	Dollars    float64 `json:"dollars"`
-}
-
-// What S3 Standard asks for in most regions, in dollars for each request; and
-// what one machine near the bucket gets done. Bytes cost nothing inside a
-// region. It is to tell cents from hundreds of dollars, and no bill.
-const (
-	dollarsPerGet  = 0.40 / 1e6
-	dollarsPerPut  = 5.00 / 1e6
-	requestSeconds = 0.02
-	bytesPerSecond = 50e6
-)
-
-func newPrice(e compactor.Estimate) *priceOf {
-	return &priceOf{
-		Requests:   e.Requests(),
-		ReadBytes:  e.ReadBytes,
-		WriteBytes: e.WriteBytes,
-		Seconds:    float64(e.Requests())*requestSeconds + float64(e.ReadBytes+e.WriteBytes)/bytesPerSecond,
-		Dollars:    float64(e.Gets)*dollarsPerGet + float64(e.Puts)*dollarsPerPut,
-	}
-}
-
 func listPlan(out *output.Writer, topic string, p *compactor.Plan, price *priceOf) error {
 	l := output.NewList(out)
 	l.Add("topic", topic)
@@ -93,14 +77,11 @@ func listPlan(out *output.Writer, topic string, p *compactor.Plan, price *priceO
 		l.Add("horizon", fmt.Sprintf("%s to %s (%s)", p.From, p.To, p.Stop))
 		l.Add("originals to fold", len(p.Inputs))
 		l.Add("tombstones to expire", fmt.Sprintf("in %d segments", len(p.Expire)))
+		l.Add("stretches to reclaim", len(p.Reclaim))
 		l.Add("tasks", len(p.Tasks))
 	}
 	if price != nil {
-		l.Add("requests, at most", humanize.Comma(price.Requests))
-		l.Add("bytes read, at most", humanize.IBytes(uint64(price.ReadBytes)))
-		l.Add("bytes written, at most", humanize.IBytes(uint64(price.WriteBytes)))
-		l.Add("seconds, about", fmt.Sprintf("%.1f", price.Seconds))
-		l.Add("dollars, at most", fmt.Sprintf("%.6f", price.Dollars))
+		price.list(l)
 	}
 	return l.Close()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/ledgerfold/ledgerfold/compactor"
 	"github.com/ledgerfold/ledgerfold/manifest"
 	"github.com/ledgerfold/ledgerfold/objstore"
+	"github.com/ledgerfold/ledgerfold/objstore/count"
 )
 
 // mostTries is how often a run plans anew after it was overtaken, before it
@@ -117,17 +118,26 @@ func runTopics(ctx context.Context, s *program.Session, store objstore.Store, na
 
 // runTopic runs a topic for as long as it takes.
 func runTopic(ctx context.Context, s *program.Session, store objstore.Store, name string) (compactor.Result, error) {
-	return runUntil(ctx, s, store, name, nil)
+	answer, err := runUntil(ctx, s, store, name, nil)
+	return answer.Result, err
 }
 
-func runUntil(ctx context.Context, s *program.Session, store objstore.Store, name string, until *compactor.Deadline) (compactor.Result, error) {
-	t, err := s.TopicIn(ctx, store, name)
+// runAnswer is the result of a run as it is printed: what was planned, and
+// beside it what was used.
+type runAnswer struct {
+	compactor.Result
+	Actual compactor.Estimate `json:"actual"`
+}
+
+func runUntil(ctx context.Context, s *program.Session, store objstore.Store, name string, until *compactor.Deadline) (runAnswer, error) {
+	counted := count.New(store)
+	t, err := s.TopicIn(ctx, counted, name)
 	if err != nil {
-		return compactor.Result{}, err
+		return runAnswer{}, err
 	}
 	m, err := t.Latest(ctx)
 	if err != nil {
-		return compactor.Result{}, err
+		return runAnswer{}, err
 	}
 	watch := newRunWatch(s, name)
 	defer watch.close()
@@ -135,7 +145,15 @@ func runUntil(ctx context.Context, s *program.Session, store objstore.Store, nam
 	if until != nil {
 		job.Deadline, job.Commits = until, s.CommitIDs(mostSlices)
 	}
-	return compactor.Run(ctx, t, watch, job)
+	before := counted.Snapshot()
+	result, err := compactor.Run(ctx, t, watch, job)
+	used := counted.Snapshot().Sub(before)
+	return runAnswer{result, compactor.Estimate{
+		Gets:       used.Gets + used.Reads + used.Lists,
+		Puts:       used.Puts,
+		ReadBytes:  used.BytesRead,
+		WriteBytes: used.BytesPut,
+	}}, err
 }
 
 // compactorJob is what a run or a trim of m's topic must not make up itself.
@@ -161,10 +179,10 @@ func newRunReport(s *program.Session) *runReport {
 	return &runReport{s, output.NewTable(s.Out,
 		output.Column{Name: "topic"}, output.Column{Name: "state"}, right("version"), right("horizon"),
 		right("in"), right("kept"), right("superseded"), right("deleted"), right("aborted"), right("markers"),
-		right("expired"), right("keyless"), right("older died"))}
+		right("expired"), right("keyless"), right("older died"), right("requests"), right("planned"))}
 }
 
-func (r *runReport) add(result compactor.Result) error {
+func (r *runReport) add(result runAnswer) error {
 	if r.s.JSON() {
 		if err := r.s.Out.JSON(result); err != nil {
 			return err
@@ -174,7 +192,8 @@ func (r *runReport) add(result compactor.Result) error {
 	rows, older := result.Rows, result.Older
 	return r.table.Row(result.Topic, result.State, result.Version, result.Horizon,
 		rows.In, rows.Kept, rows.Superseded, rows.Deleted, rows.Aborted, rows.Markers, rows.Expired, rows.KeylessDropped,
-		older.Superseded+older.Deleted+older.Expired)
+		older.Superseded+older.Deleted+older.Expired,
+		result.Actual.Requests(), result.Estimate.Requests())
 }
 
 func (r *runReport) close() error { return r.table.Close() }
