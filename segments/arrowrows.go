@@ -82,7 +82,14 @@ func (r *ArrowRows) Len() int { return r.len }
 // nil. What m then holds shares the memory of r. Its error is a CorruptError.
 //
 // Each column is read for itself: whether they go together is for the caller.
-func (r *ArrowRows) Read(i int, m *Message) error {
+func (r *ArrowRows) Read(i int, m *Message) (err error) {
+	defer func() {
+		// All that is relied on was checked. Should that be wrong, it must not
+		// end the process.
+		if p := recover(); p != nil {
+			err = &CorruptError{Object: r.object, Batch: r.batch, Err: fmt.Errorf("row %d: %w: %v", i, errPanic, p)}
+		}
+	}()
 	column, err := r.read(i, m)
 	if err != nil {
 		return &CorruptError{Object: r.object, Batch: r.batch, Column: messageColumns[column].name, Err: fmt.Errorf("row %d: %w", i, err)}
