@@ -58,12 +58,38 @@ type Policy struct {
 	Parallel int
 }
 
-// DefaultPolicy suits one process with two processors and half a GiB. Runs over
-// segments of 64 MiB take 300 to 400 MiB with it, however many there are;
-// pieces twice as large take 100 MiB more and save no time.
-func DefaultPolicy() Policy {
-	return Policy{RangeBytes: 32 << 20, PieceBytes: 4 << 20, Parallel: 4}
+// DefaultPolicy suits one process with two processors and half a GiB.
+func DefaultPolicy() Policy { return PolicyFor(defaultMemory, 0) }
+
+const defaultMemory = 512 << 20
+
+// pageMemory is what a resolve task holds of each segment, whatever the range.
+const pageMemory = 80 << 10
+
+// PolicyFor suits a process that may take so much memory, and a topic of so
+// many segments. What is read side by side gets a quarter of the memory, first
+// as ranges of key indexes and pages of them, then as pieces of segments, which
+// grow to a few times their size when they are taken apart. The rest is for the
+// segments that are being written, about three of the topic's segment_bytes,
+// and for garbage.
+//
+// So runs over segments of 64 MiB take 300 to 400 MiB with 512 MiB, however
+// many keys there are. A policy cannot make segments smaller: with less than
+// four of them, they are what memory follows.
+func PolicyFor(memory int64, segments int) Policy {
+	parallel := between(memory/(128<<20), 1, 16)
+	share := memory / 4
+	if pages := int64(segments) * pageMemory; pages > 0 {
+		parallel = between(share/pages, 1, parallel)
+	}
+	return Policy{
+		RangeBytes: between(share/parallel, 1<<20, 64<<20),
+		PieceBytes: between(share/parallel/8, 256<<10, 8<<20),
+		Parallel:   int(parallel),
+	}
 }
+
+func between(n, least, most int64) int64 { return max(least, min(n, most)) }
 
 // Validate reports every setting that is out of range.
 func (p Policy) Validate() error {

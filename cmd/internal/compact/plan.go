@@ -20,6 +20,7 @@ func plan() program.Command {
 		Flags: []cli.Flag{
 			boolFlag("price", "tell what it would cost, by the prices of S3 Standard"),
 			stringFlag("price-file", "tell what it would cost, by the prices of this JSON file"),
+			memoryFlag(),
 		},
 		Detail: `A price file looks like this; what it leaves out is free, and seconds are told only
 with rates:
@@ -30,6 +31,10 @@ with rates:
    "rates": {"requests_per_second": 200, "bytes_read_per_second": 1e8, "bytes_written_per_second": 5e7}}`,
 		Run: func(ctx context.Context, s *program.Session) error {
 			prices, err := pricesOf(s)
+			if err != nil {
+				return err
+			}
+			most, err := memory(s)
 			if err != nil {
 				return err
 			}
@@ -46,7 +51,7 @@ with rates:
 			if err != nil {
 				return err
 			}
-			p := compactor.PlanRun(m, cut, now, compactor.DefaultPolicy())
+			p := compactor.PlanRun(m, cut, now, policyFor(most, m))
 			var price *priceOf
 			if prices != nil {
 				price = prices.of(m, &p)

@@ -29,6 +29,7 @@ func run() program.Command {
 		Flags: []cli.Flag{
 			boolFlag("all", "every topic of the store"),
 			stringFlag("max-duration", "end within this time (90s, 15m), keep what is complete by then, and say what is left"),
+			memoryFlag(),
 		},
 		Detail: `Of each key the last message stays in the compacted view. Positions do not change.
 Runs may overlap, repeat, and be killed at any moment: no message is lost, and the
@@ -38,7 +39,9 @@ Prints a line for each topic, with what became of the rows between the old and t
 new horizon. A topic that cannot be folded does not keep the others waiting.
 
 With --max-duration a topic is folded in slices, and each is committed when it is
-complete. When the time is up the run ends with code 0, and the next one goes on.`,
+complete. When the time is up the run ends with code 0, and the next one goes on.
+
+With --max-memory less is read at a time. What comes out of it is the same.`,
 		Run: func(ctx context.Context, s *program.Session) error {
 			all := s.Flags.Bool("all")
 			switch {
@@ -47,6 +50,11 @@ complete. When the time is up the run ends with code 0, and the next one goes on
 			case !all && len(s.Args) == 0:
 				return program.Usagef("no topic is named").WithHint("name topics, or take all of them with --all")
 			}
+			most, err := memory(s)
+			if err != nil {
+				return err
+			}
+			keepWithin(most)
 			until, stop, err := deadline(s)
 			if err != nil {
 				return err
@@ -62,7 +70,7 @@ complete. When the time is up the run ends with code 0, and the next one goes on
 					return err
 				}
 			}
-			return runTopics(ctx, s, store, names, runOptions{listed: all, until: until})
+			return runTopics(ctx, s, store, names, runOptions{listed: all, until: until, memory: most})
 		},
 	}
 }
@@ -82,6 +90,7 @@ func allTopics(ctx context.Context, store objstore.Store) ([]string, error) {
 type runOptions struct {
 	listed bool                // the topics were not named, but found
 	until  *compactor.Deadline // of all of them together, or nil
+	memory int64               // that the process may take, or 0
 }
 
 // runTopics runs each topic once, in order, whatever becomes of the others.
@@ -96,7 +105,7 @@ func runTopics(ctx context.Context, s *program.Session, store objstore.Store, na
 			s.Log.Warn("out of time: topics are left", "topics", len(names)-i, "first", name)
 			break
 		}
-		result, err := runUntil(ctx, s, store, name, o.until)
+		result, err := runWithin(ctx, s, store, name, o)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return err
@@ -116,9 +125,9 @@ func runTopics(ctx context.Context, s *program.Session, store objstore.Store, na
 	return failures.Err()
 }
 
-// runTopic runs a topic for as long as it takes.
+// runTopic runs a topic for as long as it takes, in the usual memory.
 func runTopic(ctx context.Context, s *program.Session, store objstore.Store, name string) (compactor.Result, error) {
-	answer, err := runUntil(ctx, s, store, name, nil)
+	answer, err := runWithin(ctx, s, store, name, runOptions{})
 	return answer.Result, err
 }
 
@@ -129,7 +138,7 @@ type runAnswer struct {
 	Actual compactor.Estimate `json:"actual"`
 }
 
-func runUntil(ctx context.Context, s *program.Session, store objstore.Store, name string, until *compactor.Deadline) (runAnswer, error) {
+func runWithin(ctx context.Context, s *program.Session, store objstore.Store, name string, o runOptions) (runAnswer, error) {
 	counted := count.New(store)
 	t, err := s.TopicIn(ctx, counted, name)
 	if err != nil {
@@ -142,8 +151,10 @@ func runUntil(ctx context.Context, s *program.Session, store objstore.Store, nam
 	watch := newRunWatch(s, name)
 	defer watch.close()
 	job := compactorJob(s, m)
-	if until != nil {
-		job.Deadline, job.Commits = until, s.CommitIDs(mostSlices)
+	job.Policy = policyFor(o.memory, m)
+	warnOfSegments(s, o.memory, m)
+	if o.until != nil {
+		job.Deadline, job.Commits = o.until, s.CommitIDs(mostSlices)
 	}
 	before := counted.Snapshot()
 	result, err := compactor.Run(ctx, t, watch, job)
