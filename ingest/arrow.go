@@ -23,7 +23,7 @@ type arrowTable struct {
 }
 
 func newArrow(in *bufio.Reader, s *Settings) format {
-	limits := segments.ArrowLimits{BodyBytes: s.LineBytesMax, InflatedBytes: s.InflatedBytesMax}
+	limits := segments.ArrowLimits{BodyBytes: max(s.LineBytesMax, s.InflatedBytesMax), InflatedBytes: s.InflatedBytesMax}
 	return &arrowTable{reader: segments.NewArrowReader("arrow input", in, limits), now: segments.MillisOf(s.Now)}
 }
 

@@ -140,7 +140,7 @@ func (l *lines) line() ([]byte, error) {
 		for err == bufio.ErrBufferFull {
 			l.long = append(l.long, text...)
 			if int64(len(l.long)) > l.max {
-				return nil, &LineError{l.read + 1, fmt.Errorf("longer than %d bytes", l.max)}
+				return nil, &LineError{l.read + 1, fmt.Errorf("longer than %d bytes; --max-line allows more", l.max)}
 			}
 			text, err = l.r.ReadSlice('\n')
 		}
@@ -158,7 +158,7 @@ func (l *lines) line() ([]byte, error) {
 	l.read++
 	text = bytes.TrimSuffix(text, []byte("\n"))
 	if int64(len(text)) > l.max {
-		return nil, &LineError{l.read, fmt.Errorf("longer than %d bytes", l.max)}
+		return nil, &LineError{l.read, fmt.Errorf("longer than %d bytes; --max-line allows more", l.max)}
 	}
 	return text, nil
 }

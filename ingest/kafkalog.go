@@ -13,15 +13,19 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"github.com/ledgerfold/ledgerfold/segments"
 )
 
 // kafkaLog is the format of a segment of a partition as it lies on a broker's
 // disk: record batches one behind the other, in message format v2.
 //
-// A library for clients would decode it too. But it is made for brokers that
-// one trusts: it makes room for as many headers as a record says it has, and
-// for as many bytes as a compressed batch says it holds.
+// What batches and records say is decoded by franz-go. It is made for brokers
+// that one trusts, and makes room for as many headers as a record says it has,
+// and for as many bytes as a compressed batch says it holds; so how many
+// headers there are is looked at first (peekHeaders), and batches are inflated
+// here, within a bound.
 type kafkaLog struct {
 	in       *bufio.Reader
 	batchMax int64
@@ -30,10 +34,12 @@ type kafkaLog struct {
 
 	least   int64 // the lowest offset that may come
 	buffer  []byte
-	batch   batchHeader
+	batch   kmsg.RecordBatch
 	left    int32 // records of the batch that are not read yet
 	records []byte
 	last    int32 // offset delta of the record before
+	record  kmsg.Record
+	again   []byte // the record, encoded again
 
 	message    [1]segments.Message
 	properties []segments.Property
@@ -46,25 +52,10 @@ func newKafkaLog(in *bufio.Reader, s *Settings) format {
 	}
 }
 
-// batchHeader is what stands in front of the records of a batch, big-endian:
-//
-//	 0 base offset int64           23 last offset delta int32    51 producer epoch int16
-//	 8 length of the rest int32    27 base timestamp int64       53 base sequence int32
-//	12 leader epoch int32          35 max timestamp int64        57 number of records int32
-//	16 magic int8                  43 producer id int64          61 records
-//	17 CRC-32C of the rest uint32
-//	21 attributes int16
-type batchHeader struct {
-	base            int64
-	attributes      int16
-	lastOffsetDelta int32
-	baseTime        int64
-	maxTime         int64
-	producer        int64
-	epoch           int16
-	baseSequence    int32
-}
-
+// What must be known of a batch before all of it is there: how long it is, and
+// whether it is one. Its header, big-endian, begins with the base offset int64,
+// the length of the rest int32, the leader epoch int32, the magic int8 and the
+// CRC-32C of the rest uint32.
 const (
 	batchHeaderBytes = 61
 	batchLengthEnd   = 12 // where what the length counts begins
@@ -84,12 +75,12 @@ func (f *kafkaLog) next(rec *record) error {
 				return err
 			}
 		}
-		offset, isOne, err := f.record(rec)
+		offset, isOne, err := f.nextRecord(rec)
 		if err != nil {
-			return &PlaceError{fmt.Sprintf("batch at offset %d", f.batch.base), err}
+			return &PlaceError{fmt.Sprintf("batch at offset %d", f.batch.FirstOffset), err}
 		}
 		if f.left--; f.left == 0 && len(f.records) > 0 {
-			return &PlaceError{fmt.Sprintf("batch at offset %d", f.batch.base), fmt.Errorf("%d bytes follow its last record", len(f.records))}
+			return &PlaceError{fmt.Sprintf("batch at offset %d", f.batch.FirstOffset), fmt.Errorf("%d bytes follow its last record", len(f.records))}
 		}
 		if isOne {
 			rec.line, rec.entry = offset+1, segments.Some(offset)
@@ -154,35 +145,28 @@ func (f *kafkaLog) open(place string) error {
 	if sum := crc32.Checksum(b[batchCheckedFrom:], castagnoli); sum != binary.BigEndian.Uint32(b[17:]) {
 		return bad("it is corrupt: its CRC-32C is %08x, want %08x", sum, binary.BigEndian.Uint32(b[17:]))
 	}
-	f.batch = batchHeader{
-		base:            int64(binary.BigEndian.Uint64(b)),
-		attributes:      int16(binary.BigEndian.Uint16(b[21:])),
-		lastOffsetDelta: int32(binary.BigEndian.Uint32(b[23:])),
-		baseTime:        int64(binary.BigEndian.Uint64(b[27:])),
-		maxTime:         int64(binary.BigEndian.Uint64(b[35:])),
-		producer:        int64(binary.BigEndian.Uint64(b[43:])),
-		epoch:           int16(binary.BigEndian.Uint16(b[51:])),
-		baseSequence:    int32(binary.BigEndian.Uint32(b[53:])),
+	if err := f.batch.UnsafeReadFrom(b); err != nil {
+		return bad("it is corrupt: %w", err)
 	}
-	count := int32(binary.BigEndian.Uint32(b[57:]))
+	count := f.batch.NumRecords
 	switch {
-	case f.batch.lastOffsetDelta < 0 || f.batch.base > math.MaxInt64-1-int64(f.batch.lastOffsetDelta):
-		return bad("its last offset is %d behind its first", f.batch.lastOffsetDelta)
+	case f.batch.LastOffsetDelta < 0 || f.batch.FirstOffset > math.MaxInt64-1-int64(f.batch.LastOffsetDelta):
+		return bad("its last offset is %d behind its first", f.batch.LastOffsetDelta)
 	case count < 0:
 		return bad("it has %d records", count)
-	case f.batch.attributes&(isTransactional|isControl) != 0 && f.batch.producer < 0:
+	case f.batch.Attributes&(isTransactional|isControl) != 0 && f.batch.ProducerID < 0:
 		return bad("it belongs to a transaction, and has no producer")
 	}
 	var err error
-	if f.records, err = f.inflater.inflate(f.batch.attributes&codecBits, b[batchHeaderBytes:]); err != nil {
+	if f.records, err = f.inflater.inflate(f.batch.Attributes&codecBits, f.batch.Records); err != nil {
 		return bad("%w", err)
 	}
 	if count == 0 && len(f.records) > 0 {
 		return bad("it has no records, and %d bytes of them", len(f.records))
 	}
-	f.least = f.batch.base + int64(f.batch.lastOffsetDelta) + 1
+	f.least = f.batch.FirstOffset + int64(f.batch.LastOffsetDelta) + 1
 	f.left, f.last = count, -1
-	if id := strconv.FormatInt(f.batch.producer, 10); id != f.producer {
+	if id := strconv.FormatInt(f.batch.ProducerID, 10); id != f.producer {
 		f.producer = id
 	}
 	return nil
@@ -260,67 +244,57 @@ func batchInside(b []byte, base int64) (offset int64, ok bool) {
 	return 0, false
 }
 
-// record reads the next record of the batch. Of a control batch it is a marker
-// if it ends a transaction, and otherwise of no interest.
-//
-//	length varint | attributes int8 | timestamp delta varlong | offset delta varint
-//	    | key length varint, key | value length varint, value
-//	    | number of headers varint, (key length, key, value length, value)...
-func (f *kafkaLog) record(rec *record) (offset int64, isOne bool, err error) {
-	d := varints{b: f.records}
-	b := d.bytes()
-	if d.bad || b == nil {
+// nextRecord reads the next record of the batch. Of a control batch it is a
+// marker if it ends a transaction, and otherwise of no interest.
+func (f *kafkaLog) nextRecord(rec *record) (offset int64, isOne bool, err error) {
+	length, n := binary.Varint(f.records)
+	if n <= 0 || length < 0 || length > int64(len(f.records)-n) {
 		return 0, false, errors.New("a record is longer than its batch")
 	}
-	f.records = d.b
-	d = varints{b: b}
-	d.skip(1)
-	timeDelta := d.varint()
-	offsetDelta := d.varint()
-	key, value := d.bytes(), d.bytes()
-	headers := d.varint()
-	if d.bad || headers < 0 || headers > int64(len(d.b)) {
+	b := f.records[:n+int(length)]
+	f.records = f.records[len(b):]
+	if headers, ok := peekHeaders(b[n:]); !ok {
 		return 0, false, errors.New("a record has fields longer than itself")
-	}
-	if headers*propertyBytes > f.inflater.most {
+	} else if headers*propertyBytes > f.inflater.most {
 		return 0, false, fmt.Errorf("a record has %d headers, more than are allowed", headers)
 	}
-	if offsetDelta <= int64(f.last) || offsetDelta > int64(f.batch.lastOffsetDelta) {
-		return 0, false, fmt.Errorf("a record lies %d behind the first offset, after one at %d, and the last is at %d", offsetDelta, f.last, f.batch.lastOffsetDelta)
+	r := &f.record
+	if err := r.UnsafeReadFrom(b); err != nil {
+		return 0, false, fmt.Errorf("a record has headers longer than itself: %w", err)
 	}
-	f.last = int32(offsetDelta)
-	offset = f.batch.base + offsetDelta
+	if r.OffsetDelta <= f.last || r.OffsetDelta > f.batch.LastOffsetDelta {
+		return 0, false, fmt.Errorf("a record lies %d behind the first offset, after one at %d, and the last is at %d", r.OffsetDelta, f.last, f.batch.LastOffsetDelta)
+	}
+	f.last = r.OffsetDelta
+	offset = f.batch.FirstOffset + int64(r.OffsetDelta)
+	// It decodes what it knows and says nothing of what follows.
+	if f.again = r.AppendTo(f.again[:0]); len(f.again) != len(b) {
+		return 0, false, fmt.Errorf("offset %d: %d bytes follow its headers", offset, len(b)-len(f.again))
+	}
 	f.properties = f.properties[:0]
-	for range headers {
-		name, value := d.bytes(), d.bytes()
-		if d.bad || name == nil {
-			return 0, false, fmt.Errorf("offset %d has headers longer than itself", offset)
+	for i, h := range r.Headers {
+		if !utf8.ValidString(h.Key) {
+			return 0, false, fmt.Errorf("offset %d: the name of header %d is not UTF-8", offset, i)
 		}
-		if !utf8.Valid(name) {
-			return 0, false, fmt.Errorf("offset %d: the name of header %d is not UTF-8", offset, len(f.properties))
-		}
-		f.properties = append(f.properties, segments.Property{Key: string(name), Value: value})
+		f.properties = append(f.properties, segments.Property{Key: h.Key, Value: h.Value})
 	}
-	if len(d.b) > 0 {
-		return 0, false, fmt.Errorf("offset %d: %d bytes follow its headers", offset, len(d.b))
-	}
-	if f.batch.attributes&isControl != 0 {
-		isOne, err = f.marker(rec, key)
+	if f.batch.Attributes&isControl != 0 {
+		isOne, err = f.marker(rec, r.Key)
 		return offset, isOne, err
 	}
 	m := &f.message[0]
-	*m = segments.Message{Position: segments.None, BatchSize: 1, Key: key, Value: value, PublishTime: f.time(timeDelta)}
+	*m = segments.Message{Position: segments.None, BatchSize: 1, Key: r.Key, Value: r.Value, PublishTime: f.time(r.TimestampDelta64)}
 	if len(f.properties) > 0 {
 		m.Properties = f.properties
 	}
-	if f.batch.producer >= 0 && f.batch.epoch >= 0 && f.batch.baseSequence >= 0 {
-		m.Producer, m.Epoch = segments.Some(f.producer), segments.Some(int32(f.batch.epoch))
-		m.Sequence = segments.Some((int64(f.batch.baseSequence) + offsetDelta) & sequenceMask)
+	if f.batch.ProducerID >= 0 && f.batch.ProducerEpoch >= 0 && f.batch.FirstSequence >= 0 {
+		m.Producer, m.Epoch = segments.Some(f.producer), segments.Some(int32(f.batch.ProducerEpoch))
+		m.Sequence = segments.Some((int64(f.batch.FirstSequence) + int64(r.OffsetDelta)) & sequenceMask)
 	}
 	*rec = record{messages: f.message[:]}
-	if f.batch.attributes&isTransactional != 0 {
+	if f.batch.Attributes&isTransactional != 0 {
 		rec.counted = true
-		m.Txn = segments.Some(segments.TxnID{Most: uint64(f.batch.producer)})
+		m.Txn = segments.Some(segments.TxnID{Most: uint64(f.batch.ProducerID)})
 	}
 	return offset, true, nil
 }
@@ -330,9 +304,9 @@ const propertyBytes = 40
 
 // time is the time of a record: that of the batch, where the broker sets it.
 func (f *kafkaLog) time(delta int64) segments.Millis {
-	millis := f.batch.baseTime + delta
-	if f.batch.attributes&logAppendTime != 0 {
-		millis = f.batch.maxTime
+	millis := f.batch.FirstTimestamp + delta
+	if f.batch.Attributes&logAppendTime != 0 {
+		millis = f.batch.MaxTimestamp
 	}
 	if millis == noTimestamp {
 		return f.now
@@ -340,18 +314,18 @@ func (f *kafkaLog) time(delta int64) segments.Millis {
 	return segments.Millis(millis)
 }
 
-// marker makes a marker of a control record, whose key is its version and its
-// type, both int16. Types other than these are about the cluster.
+// marker makes a marker of a control record. Types other than these are about
+// the cluster.
 func (f *kafkaLog) marker(rec *record, key []byte) (bool, error) {
-	const abort, commit = 0, 1
-	if len(key) < 4 {
+	var control kmsg.ControlRecordKey
+	if err := control.ReadFrom(key); err != nil {
 		return false, errors.New("a control record has no type")
 	}
-	*rec = record{counted: true, txn: segments.TxnID{Most: uint64(f.batch.producer)}}
-	switch binary.BigEndian.Uint16(key[2:]) {
-	case abort:
+	*rec = record{counted: true, txn: segments.TxnID{Most: uint64(f.batch.ProducerID)}}
+	switch control.Type {
+	case kmsg.ControlRecordKeyTypeAbort:
 		rec.kind = segments.KindAbort
-	case commit:
+	case kmsg.ControlRecordKeyTypeCommit:
 		rec.kind = segments.KindCommit
 	default:
 		return false, nil
@@ -359,38 +333,34 @@ func (f *kafkaLog) marker(rec *record, key []byte) (bool, error) {
 	return true, nil
 }
 
-// varints reads what a record is made of. Outside of its bytes it reads nothing
-// and becomes bad.
-type varints struct {
-	b   []byte
-	bad bool
-}
-
-func (d *varints) varint() int64 {
-	v, n := binary.Varint(d.b)
-	if n <= 0 {
-		d.b, d.bad = nil, true
-		return 0
+// peekHeaders is how many headers a record says it has. What stands before
+// them is its attributes, the deltas of its time and offset, and its key and
+// value, each behind its length.
+func peekHeaders(b []byte) (n int64, ok bool) {
+	skip := func(n int64) bool {
+		if n > int64(len(b)) {
+			return false
+		}
+		b = b[max(n, 0):]
+		return true
 	}
-	d.b = d.b[n:]
-	return v
-}
-
-// bytes reads a length and so many bytes; nil where the length is negative.
-func (d *varints) bytes() []byte {
-	n := d.varint()
-	if n < 0 || d.bad {
-		return nil
+	varint := func() (int64, bool) {
+		v, n := binary.Varint(b)
+		return v, n > 0 && skip(int64(n))
 	}
-	return d.skip(n)
-}
-
-func (d *varints) skip(n int64) []byte {
-	if n > int64(len(d.b)) {
-		d.b, d.bad = nil, true
-		return nil
+	if !skip(1) {
+		return 0, false
 	}
-	b := d.b[:n:n]
-	d.b = d.b[n:]
-	return b
+	for range 2 {
+		if _, ok := varint(); !ok {
+			return 0, false
+		}
+	}
+	for range 2 {
+		if length, ok := varint(); !ok || !skip(length) {
+			return 0, false
+		}
+	}
+	n, ok = varint()
+	return n, ok && n >= 0 && n <= int64(len(b))
 }

@@ -26,13 +26,13 @@ type Settings struct {
 	Job    manifest.JobID // folder of the objects that it writes; its own
 	Writer string         // who writes, kept in segments: "ledgerfold 1.2.3"
 
-	LineBytesMax     int64 // longest line, or batch of a binary format as it comes; 2 GiB when 0
+	LineBytesMax     int64 // longest line, or batch of a Kafka log as it comes; 256 MiB when 0, at most 2 GiB
 	InflatedBytesMax int64 // of a batch that is compressed inside the format; 512 MiB when 0
 	TriesMax         int   // of one commit, when others are faster; 100 when 0
 }
 
 const (
-	defaultLineBytesMax     = math.MaxInt32
+	defaultLineBytesMax     = 256 << 20
 	defaultInflatedBytesMax = 512 << 20
 	defaultTriesMax         = 100
 	sourceBytesMax          = 512

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize"
 	"github.com/urfave/cli/v2"
 
 	"github.com/ledgerfold/ledgerfold/cmd/internal/output"
@@ -33,6 +34,7 @@ func ingestCommand() program.Command {
 			&cli.StringFlag{Name: "format", Value: ingest.NDJSON, Usage: "of the input: " + strings.Join(ingest.Formats(), ", ")},
 			stringFlag("source", "name of the input; its lines (rows, offsets) are counted, so that running it again adds only what is new"),
 			&cli.Int64Flag{Name: "partition", Usage: "of kcat and rpk: the one to take, where there are several", DefaultText: "the only one"},
+			stringFlag("max-line", "refuse lines longer than this (default 256MiB, at most 2GiB); reading one takes some five times its length in memory"),
 			stringFlag("key", "of debezium: the columns of a row that are its key where it comes without one, as in id or region,id"),
 		},
 		Detail: `Reads message lines from FILE, or from standard input, also compressed (gzip, zstd):
@@ -137,6 +139,13 @@ func ingestLines(ctx context.Context, s *program.Session, t *manifest.Topic, in 
 		Job:    s.JobID(m),
 		Writer: s.Writer(),
 		Key:    s.Flags.String("key"),
+	}
+	if text := s.Flags.String("max-line"); text != "" {
+		n, err := humanize.ParseBytes(text)
+		if err != nil || n < 1 || n > math.MaxInt32+1 {
+			return ingest.Result{}, program.Usagef("--max-line: %q is not a length of a line (want 256MiB, up to 2GiB)", text)
+		}
+		settings.LineBytesMax = int64(min(n, math.MaxInt32))
 	}
 	if s.Flags.IsSet("partition") {
 		n := s.Flags.Int64("partition")
