@@ -167,6 +167,16 @@ func failCall(t *testing.T, n int64, f fault.Fault, pause manifest.Pause, landFi
 	return struck
 }
 
+// collect deletes what the latest version does not name.
+func (w *world) collect() {
+	w.Helper()
+	ctx := context.Background()
+	c, err := w.topic.PlanCollection(ctx, manifest.Keep{Since: w.now.Add(hour), Versions: 1})
+	w.must(err)
+	w.must(c.Commit(ctx, manifest.Change{Commit: w.commitID(), Job: w.jobID(), Now: w.now}))
+	w.must(c.Delete(ctx, func(manifest.Garbage) {}))
+}
+
 // TestNothingIsLostInARace lets something else happen to the topic before each
 // store call of a run in turn.
 func TestNothingIsLostInARace(t *testing.T) {
@@ -203,6 +213,17 @@ func TestNothingIsLostInARace(t *testing.T) {
 				w.wantLive(append(slices.DeleteFunc(slices.Clone(busyRows), func(row string) bool {
 					return strings.HasPrefix(row, "2:0 ") || strings.HasPrefix(row, "2:1:0")
 				}), "4:0 a=3", "4:1 b=3")...)
+			},
+		},
+		{
+			name: "another compaction, and what it replaced is collected",
+			other: func(w *world) {
+				w.add("4:0 z=1")
+				w.run()
+				w.collect()
+			},
+			then: func(w *world) {
+				w.wantLive(append(slices.Clone(busyRows), "4:0 z=1")...)
 			},
 		},
 		{
