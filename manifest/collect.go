@@ -242,6 +242,7 @@ func (c *Collection) survey(ctx context.Context) (kept, expired map[string]bool,
 	kept, expired = make(map[string]bool), make(map[string]bool)
 	parents := make(map[Version]CommitID) // what the version after each is made from
 	var gone []surveyed
+	next := c.before // to be listed
 	for entry, err := range c.topic.store.List(ctx, c.topic.key("m/"), "") {
 		if err != nil {
 			return nil, nil, nil, err
@@ -249,6 +250,9 @@ func (c *Collection) survey(ctx context.Context) (kept, expired map[string]bool,
 		v, err := c.topic.versionOf(entry.Key)
 		if err != nil {
 			return nil, nil, nil, err
+		}
+		if v == next {
+			next++
 		}
 		keep := v >= c.before || slices.Contains(held, v)
 		if !keep {
@@ -280,6 +284,10 @@ func (c *Collection) survey(ctx context.Context) (kept, expired map[string]bool,
 		for _, name := range names {
 			kept[name] = true
 		}
+	}
+	if next <= c.latest.Version {
+		// What a version names that is not listed would seem to be nobody's.
+		return nil, nil, nil, fmt.Errorf("%w: version %d is not there, unless the listing lacks it", ErrConflict, next)
 	}
 	for _, s := range slices.Backward(gone) {
 		if parents[s.version] != s.commit && !c.latest.contains(s.commit) {

@@ -196,13 +196,25 @@ func (t *Topic) Versions(ctx context.Context) iter.Seq2[*Manifest, error] {
 				m, err = t.load(ctx, v)
 			}
 			if errors.Is(err, ErrVersionNotFound) {
-				continue // collected meanwhile
+				if err = t.collected(ctx, v); err == nil {
+					continue
+				}
 			}
 			if !yield(m, err) || err != nil {
 				return
 			}
 		}
 	}
+}
+
+// collected makes sure that a version which was listed, and is not there, went
+// in a collection. Otherwise it is lost, which is not to be passed over.
+func (t *Topic) collected(ctx context.Context, v Version) error {
+	latest, err := t.Latest(ctx)
+	if err == nil && v >= latest.ExpiredBefore {
+		err = fmt.Errorf("topic %q version %d: %w", t.Name(), v, ErrMissing)
+	}
+	return err
 }
 
 // kept reports whether version v of a topic whose newest is latest can be
