@@ -100,12 +100,18 @@ func (r *run) publish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	commit := r.components.NewCommit()
 	m, err := r.topic.Commit(ctx, manifest.Change{
-		Commit: r.components.NewCommit(), Job: r.settings.Job, Now: r.settings.Now, Edit: edit,
+		Commit: commit, Job: r.settings.Job, Now: r.settings.Now, Edit: edit,
 	})
 	switch {
 	case err == nil:
 		r.settle(m, segment)
+		if m.Commit != commit {
+			// The segment's own version is no longer kept. Others may have added
+			// what lies between it and m.
+			return r.rebase(m)
+		}
 		return nil
 	case errors.Is(err, manifest.ErrUnknown):
 		return r.unknown(err)

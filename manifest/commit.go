@@ -24,7 +24,8 @@ type Change struct {
 
 // Commit makes the next version of the topic from its latest by c, rebasing
 // over whatever else was committed that does not conflict. It returns the
-// version that c made. Its errors are ErrConflict, ErrFenced, ErrTopicNotFound
+// version that c made or, where that is no longer kept, a later one, which has
+// another Commit. Its errors are ErrConflict, ErrFenced, ErrTopicNotFound
 // (nothing was committed and never will be: c's objects may be deleted);
 // ErrUnknown (it may have been committed, or may be yet: nothing may be
 // deleted); or the store's own from before anything was written.
