@@ -135,6 +135,28 @@ func (n *names) add(raw []byte, known map[string]string) (string, error) {
 	return name, nil
 }
 
+// read reads an object: member is called for each of its members, with its name
+// if it is one of known and nothing otherwise, and reads its value.
+func (n *names) read(json *jsontext.Parser, known map[string]string, member func(name string) error) error {
+	*n = (*n)[:0]
+	if err := json.Open('{', "an object"); err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		raw, more, err := json.Member(first)
+		if err != nil || !more {
+			return err
+		}
+		name, err := n.add(raw, known)
+		if err != nil {
+			return err
+		}
+		if err := member(name); err != nil {
+			return inMember(name, err)
+		}
+	}
+}
+
 // inMember puts the name of the member in front of what is wrong with it.
 func inMember(name string, err error) error {
 	if name == "" {

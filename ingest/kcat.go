@@ -48,25 +48,11 @@ func (f *kcat) next(rec *record) error {
 }
 
 func (f *kcat) line(text []byte, rec *record) (taken bool, err error) {
-	f.names, f.json, f.dump.properties = f.names[:0], f.json[:0], f.dump.properties[:0]
+	f.json, f.dump.properties = f.json[:0], f.dump.properties[:0]
 	var p printed
 	hasPayload, isTimed := false, true
 	json := jsontext.New(text)
-	if err := json.Open('{', "an object"); err != nil {
-		return false, err
-	}
-	for first := true; ; first = false {
-		raw, more, err := json.Member(first)
-		if err != nil {
-			return false, err
-		}
-		if !more {
-			break
-		}
-		name, err := f.names.add(raw, kcatNames)
-		if err != nil {
-			return false, err
-		}
+	err = f.names.read(&json, kcatNames, func(name string) (err error) {
 		switch name {
 		case "tstype":
 			var kind []byte
@@ -87,11 +73,12 @@ func (f *kcat) line(text []byte, rec *record) (taken bool, err error) {
 		default:
 			err = p.common(name, &json)
 		}
-		if err != nil {
-			return false, inMember(name, err)
-		}
+		return err
+	})
+	if err == nil {
+		err = json.End()
 	}
-	if err := json.End(); err != nil {
+	if err != nil {
 		return false, err
 	}
 	if !hasPayload {

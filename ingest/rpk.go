@@ -57,25 +57,11 @@ func (f *rpk) object(text []byte, rec *record) (taken bool, err error) {
 		return false, errors.New("not UTF-8")
 	}
 	mayBeLost := bytes.Contains(text, replacement)
-	f.names, f.dump.properties = f.names[:0], f.dump.properties[:0]
+	f.dump.properties = f.dump.properties[:0]
 	var p printed
 	hasValue, hasSize := false, false
 	json := jsontext.New(text)
-	if err := json.Open('{', "an object"); err != nil {
-		return false, err
-	}
-	for first := true; ; first = false {
-		raw, more, err := json.Member(first)
-		if err != nil {
-			return false, err
-		}
-		if !more {
-			break
-		}
-		name, err := f.names.add(raw, rpkNames)
-		if err != nil {
-			return false, err
-		}
+	err = f.names.read(&json, rpkNames, func(name string) (err error) {
 		switch name {
 		case "timestamp":
 			p.millis.V, err = json.Int64()
@@ -93,11 +79,12 @@ func (f *rpk) object(text []byte, rec *record) (taken bool, err error) {
 		default:
 			err = p.common(name, &json)
 		}
-		if err != nil {
-			return false, inMember(name, err)
-		}
+		return err
+	})
+	if err == nil {
+		err = json.End()
 	}
-	if err := json.End(); err != nil {
+	if err != nil {
 		return false, err
 	}
 	if hasSize && !hasValue {
@@ -160,23 +147,9 @@ func (f *rpk) headers(json *jsontext.Parser, mayBeLost bool) error {
 }
 
 func (f *rpk) header(json *jsontext.Parser, mayBeLost bool) error {
-	if err := json.Open('{', "an object"); err != nil {
-		return err
-	}
 	key, value := []byte(nil), []byte(nil)
 	var seen names
-	for first := true; ; first = false {
-		raw, more, err := json.Member(first)
-		if err != nil {
-			return err
-		}
-		if !more {
-			break
-		}
-		name, err := seen.add(raw, rpkNames)
-		if err != nil {
-			return err
-		}
+	err := seen.read(json, rpkNames, func(name string) (err error) {
 		switch name {
 		case "key":
 			key, err = f.string(json, mayBeLost)
@@ -185,9 +158,10 @@ func (f *rpk) header(json *jsontext.Parser, mayBeLost bool) error {
 		default:
 			err = json.Skip()
 		}
-		if err != nil {
-			return inMember(name, err)
-		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	return f.dump.addHeader(key, value)
 }
