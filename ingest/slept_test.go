@@ -32,6 +32,11 @@ func TestARunThatSleptThroughItsOwnVersionGoesOn(t *testing.T) {
 		}
 		slept = true
 		w.must(w.ingest(`{"value":"x"}`))
+		key := string(w.topic.ID()) + "/m/00000000000000000001"
+		first, err := w.store.Get(ctx, key, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
 		c, err := w.topic.PlanCollection(ctx, manifest.Keep{Since: w.settings().Now.Add(time.Hour), Versions: 1})
 		if err == nil {
 			err = c.Commit(ctx, manifest.Change{Commit: w.components().NewCommit(), Job: w.settings().Job, Now: w.settings().Now})
@@ -43,7 +48,8 @@ func TestARunThatSleptThroughItsOwnVersionGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Another sleeper takes the name.
-		if err := w.store.Put(ctx, string(w.topic.ID())+"/m/00000000000000000001", strings.NewReader(`{"commit":"other"}`)); err != nil {
+		taken := strings.Replace(string(first), `"commit":"`, `"commit":"other`, 1)
+		if err := w.store.Put(ctx, key, strings.NewReader(taken)); err != nil {
 			t.Fatal(err)
 		}
 		return nil

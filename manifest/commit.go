@@ -99,17 +99,20 @@ func (t *Topic) Commit(ctx context.Context, c Change) (*Manifest, error) {
 }
 
 // committed finds the version that commit c made, which is an ancestor of
-// latest or latest itself.
+// latest or latest itself. Where it is no longer kept, that it is in is what
+// counts, and latest is as good.
 func (t *Topic) committed(ctx context.Context, latest *Manifest, c CommitID) (*Manifest, error) {
 	m := latest
 	for m.Commit != c {
 		parent, err := t.load(ctx, m.Version-1)
 		if errors.Is(err, ErrVersionNotFound) {
-			// Its own version is no longer kept. That it is in is what counts.
-			return m, nil
+			return latest, nil
 		}
 		if err != nil {
 			return nil, err
+		}
+		if parent.Commit != m.Parent {
+			return latest, nil // its name was freed, and somebody has slept
 		}
 		m = parent
 	}
