@@ -153,6 +153,7 @@ func (r *run) settle(m *manifest.Manifest, segment manifest.Segment) {
 	r.result.Last = segment.Range.Through
 	r.result.Messages += r.sum.messages
 	r.result.Duplicates += r.sum.duplicates
+	r.result.Gaps += r.sum.gaps
 	r.result.Lines, r.result.Version = r.line, m.Version
 	r.components.Observer.SegmentCommitted(SegmentCommitted{
 		Object: segment.Object, Range: segment.Range, Rows: segment.Info.Counts.Rows(),

@@ -115,10 +115,12 @@ func (p *producers) latest(name string) (manifest.Producer, bool) {
 	return known.epochs[len(known.epochs)-1], true
 }
 
-// note remembers that m was added.
-func (p *producers) note(m *segments.Message, now segments.Millis) {
+// note remembers that m was added. It reports whether sequences are missing
+// between the last one of its producer and epoch and this one: what a source
+// has compacted away, or something that was lost before it came here.
+func (p *producers) note(m *segments.Message, now segments.Millis) (gap bool) {
 	if !m.Producer.Valid || !m.Sequence.Valid {
-		return
+		return false
 	}
 	known := p.known[m.Producer.V]
 	if known == nil {
@@ -130,11 +132,13 @@ func (p *producers) note(m *segments.Message, now segments.Millis) {
 		known.epochs = slices.Insert(known.epochs, i, manifest.Producer{Name: m.Producer.V, Epoch: m.Epoch.V})
 	}
 	e := &known.epochs[i]
+	gap = found && m.Sequence.V-1 > e.Sequence
 	e.Sequence, e.Position, e.Added = m.Sequence.V, m.Position, now
 	if !known.changed {
 		known.changed = true
 		p.changed = append(p.changed, known)
 	}
+	return gap
 }
 
 // edit lists what an append has to say of producers, in the order in which a

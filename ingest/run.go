@@ -116,6 +116,7 @@ type Result struct {
 	Last       segments.Position
 	Messages   int64
 	Duplicates int64            // messages that were in already
+	Gaps       int64            // messages before which sequences of their producer are missing
 	Version    manifest.Version // with the last of it; the newest where nothing was added
 	Lines      int64            // of the input that are in, from the first; of offsets, the one after the last
 }

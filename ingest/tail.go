@@ -90,12 +90,14 @@ type added struct {
 	rows       int64 // markers included
 	messages   int64
 	duplicates int64
+	gaps       int64
 }
 
 func (a *added) add(b added) {
 	a.rows += b.rows
 	a.messages += b.messages
 	a.duplicates += b.duplicates
+	a.gaps += b.gaps
 }
 
 // add adds what is new of rec, and writes its rows to w.
@@ -125,7 +127,7 @@ func (t *tail) add(rec *record, w rows) (added, error) {
 	if err != nil {
 		return added{}, err
 	}
-	return added{rows: 1, messages: 1}, t.addMessage(m, at, w)
+	return t.addMessage(m, at, w)
 }
 
 func (t *tail) addMarker(rec *record, w rows) (added, error) {
@@ -163,17 +165,17 @@ func (t *tail) addBatch(rec *record, w rows) (added, error) {
 		}
 		at := t.last
 		at.Batch = int32(i)
-		if err := t.addMessage(m, at, w); err != nil {
+		one, err := t.addMessage(m, at, w)
+		if err != nil {
 			return sum, err
 		}
-		sum.rows++
-		sum.messages++
+		sum.add(one)
 	}
 	return sum, nil
 }
 
 // addMessage adds m at its place in the last entry.
-func (t *tail) addMessage(m *segments.Message, at segments.Position, w rows) error {
+func (t *tail) addMessage(m *segments.Message, at segments.Position, w rows) (added, error) {
 	m.Position = at
 	m.Kind = segments.KindMessage
 	if m.Key != nil && (m.Value == nil || t.emptyIsTombstone && len(m.Value) == 0) {
@@ -181,11 +183,14 @@ func (t *tail) addMessage(m *segments.Message, at segments.Position, w rows) err
 	}
 	if m.Txn.Valid {
 		if err := t.txns.Add(m.Txn.V, at, t.before); err != nil {
-			return err
+			return added{}, err
 		}
 	}
-	t.producers.note(m, t.now)
-	return w.Append(m)
+	one := added{rows: 1, messages: 1}
+	if t.producers.note(m, t.now) {
+		one.gaps = 1
+	}
+	return one, w.Append(m)
 }
 
 // place finds the place of the next row, whose entry becomes the last one: the

@@ -201,11 +201,12 @@ type ingested struct {
 	Last       segments.Position `json:"last"`
 	Messages   int64             `json:"messages"`
 	Duplicates int64             `json:"duplicates"`
+	Gaps       int64             `json:"gaps"`
 	Version    manifest.Version  `json:"version,string"`
 }
 
 func printIngested(s *program.Session, topic string, r *ingest.Result) error {
-	answer := ingested{topic, r.State, r.First, r.Last, r.Messages, r.Duplicates, r.Version}
+	answer := ingested{topic, r.State, r.First, r.Last, r.Messages, r.Duplicates, r.Gaps, r.Version}
 	if s.JSON() {
 		return s.Out.JSON(answer)
 	}
@@ -216,6 +217,7 @@ func printIngested(s *program.Session, topic string, r *ingest.Result) error {
 	l.Add("last", answer.Last)
 	l.Add("messages", answer.Messages)
 	l.Add("duplicates", answer.Duplicates)
+	l.Add("gaps in sequences", answer.Gaps)
 	l.Add("version", fmt.Sprint(answer.Version))
 	return l.Close()
 }
