@@ -122,6 +122,40 @@ func ExampleReader_HasMessageAvailable() {
 	// at the end: true
 }
 
+// To follow a topic, read to the end of the snapshot, and go on from the same
+// place in a newer one. When to look again is the program's: by a clock, or by
+// a notification of the store.
+func ExampleReader_Refresh() {
+	ctx := context.Background()
+	w := newWorld(logger{}, nil)
+	w.ingest(logger{}, msg("0:0", "apple", "red"), msg("0:1", "pear", "green"))
+	r, err := readerlib.Open(ctx, w.topic, readerlib.Options{View: readerlib.Compacted})
+	if err != nil {
+		log.Fatal(err)
+	}
+	follow := func() {
+		if _, err := r.Refresh(ctx); err != nil {
+			log.Fatal(err)
+		}
+		for m, err := range r.Messages(ctx) {
+			if err != nil {
+				log.Fatal(err)
+			}
+			fmt.Println(m.Position)
+		}
+	}
+	follow()
+	w.ingest(logger{}, msg("1:0", "apple", "yellow"))
+	w.compact(logger{}, pos("1:0"), never) // 0:0 is gone, and was read before
+	w.ingest(logger{}, msg("2:0", "plum", "blue"))
+	follow()
+	// Output:
+	// 0:0
+	// 0:1
+	// 1:0
+	// 2:0
+}
+
 // A version is read as it was, by its number, by a time, or by a tag.
 func ExampleOptions_timeTravel() {
 	ctx, topic := context.Background(), exampleTopic()
