@@ -28,7 +28,7 @@ type line struct {
 const byClock = segments.Millis(math.MinInt64)
 
 // sum is what lines came to.
-type sum struct{ messages, duplicates int64 }
+type sum struct{ messages, duplicates, gaps int64 }
 
 // view tells which list of messages is read.
 type view struct{ compacted, uncommitted bool }

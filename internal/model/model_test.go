@@ -127,6 +127,9 @@ func (t *topic) add(l *line, start int, ledger int64, now time.Time, sum *sum) b
 		if m.Key != nil && (m.Value == nil || t.settings.EmptyIsTombstone && len(m.Value) == 0) {
 			m.Kind = segments.KindTombstone
 		}
+		if t.sent(&m, func(o *row) bool { return o.Epoch.V == m.Epoch.V && o.Sequence.V+1 < m.Sequence.V }) {
+			sum.gaps++ // only the last one is known
+		}
 		for i := range t.rows { // the last sequence of each epoch is remembered
 			r := &t.rows[i]
 			r.known = r.known && (r.Producer != m.Producer || r.Epoch.V != m.Epoch.V || !m.Sequence.Valid)

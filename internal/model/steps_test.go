@@ -75,7 +75,7 @@ func (w *world) takeIngest(s *step, in input) {
 	}
 	want := ingest.Result{
 		State: ingest.AlreadyIngested, First: segments.None, Last: segments.None,
-		Messages: sum.messages, Duplicates: sum.duplicates, Version: w.newest().number, Lines: result.Lines,
+		Messages: sum.messages, Duplicates: sum.duplicates, Gaps: sum.gaps, Version: w.newest().number, Lines: result.Lines,
 	}
 	if n := len(base.rows); len(after.rows) > n {
 		want.State, want.First, want.Last = ingest.Ingested, after.rows[n].entry(), after.last()
