@@ -64,7 +64,7 @@ func (t *topic) ingest(lines []line, source string, now time.Time) (sum sum, bad
 	was, start, ledger := t.clone(), len(t.rows), t.last().Ledger+1
 	for i := range t.rows { // a producer of which nothing was added for so long is forgotten
 		t.rows[i].known = t.rows[i].known && t.sent(&t.rows[i].Message, func(o *row) bool {
-			return !passed(t.settings.ProducerExpiry, o.added, now) || o.added.Equal(now)
+			return !t.settings.ProducerExpiry.Passed(o.added, now) || o.added.Equal(now)
 		})
 	}
 	looked, read, withID := 0, 0, 0
@@ -183,13 +183,12 @@ func (t *topic) end(l *line) {
 // compact is one run: it folds the live rows of the compacted tier with the
 // committed rows of (H, H'], and then expires tombstones (corners 4 to 9). What
 // becomes of a row is counted; of an older one, as older.
-func (t *topic) compact(now time.Time) (state string, account map[string]int64) {
+func (t *topic) compact(now time.Time) (string, map[string]int64) {
 	to := t.through(func(r *row) bool {
-		young := t.settings.MinLag > 0 && !passed(t.settings.MinLag, r.PublishTime.Time(), now)
+		young := t.settings.MinLag > 0 && !t.settings.MinLag.Passed(r.PublishTime.Time(), now)
 		return r.entry().After(t.horizon) && (r.open || young)
 	})
-	var fold []*row
-	account = map[string]int64{}
+	fold, account := []*row{}, map[string]int64{}
 	for i := range t.rows {
 		r := &t.rows[i]
 		dirty := r.entry().After(t.horizon) && !r.entry().After(to)
@@ -219,7 +218,7 @@ func (t *topic) compact(now time.Time) (state string, account map[string]int64) 
 			fate = "deleted"
 		case r != winner:
 			fate = "superseded"
-		case deletes && passed(t.settings.TombstoneRetention, r.first, now):
+		case deletes && t.settings.TombstoneRetention.Passed(r.first, now):
 			fate = "expired"
 		}
 		live[r] = fate == "kept"
@@ -255,17 +254,12 @@ func (t *topic) winner(rows []*row, key []byte) (best *row) {
 	return best
 }
 
-// passed tells whether d has passed since then. Forever never does.
-func passed(d manifest.Duration, then, now time.Time) bool {
-	return d != manifest.Forever && !now.Before(then.Add(time.Duration(d)))
-}
-
 // trim drops whole ledgers before the first that may not go (corner 10). Held
 // versions are those that are tagged or pinned.
 func (t *topic) trim(held []*topic, now time.Time) (changed bool) {
 	through := t.through(func(r *row) bool {
 		stays := func(o row) bool {
-			young := !passed(t.settings.Retention, o.PublishTime.Time(), now)
+			young := !t.settings.Retention.Passed(o.PublishTime.Time(), now)
 			needed := slices.ContainsFunc(held, func(h *topic) bool { return o.entry().After(h.trimmed) && !o.entry().After(h.last()) })
 			return o.Position.Ledger == r.Position.Ledger && (young || needed || o.entry().After(t.horizon) || o.entry() == t.last())
 		}
@@ -301,11 +295,10 @@ func (t *topic) original(r *row) bool {
 
 // get is the message with the value of a key, or nil (corners 11 and 22).
 func (t *topic) get(key []byte, uncommitted bool) *row {
-	best := t.winner(t.list(view{true, uncommitted}), key)
-	if best != nil && best.Kind == segments.KindTombstone {
-		return nil
+	if r := t.winner(t.list(view{true, uncommitted}), key); r == nil || r.Kind != segments.KindTombstone {
+		return r
 	}
-	return best
+	return nil
 }
 
 // fetch finds the messages from first through last, the entries without any,
@@ -333,10 +326,8 @@ func (t *topic) fetch(first, last segments.Position) (found []*row, absent []seg
 		}
 	}
 	if end.EntryPosition().After(settled) {
-		unsettled = segments.Some(segments.At(max(settled.Ledger, 0), settled.Entry+1))
-		if first.After(unsettled.V) {
-			unsettled.V = first
-		}
+		next := []segments.Position{first, segments.At(max(settled.Ledger, 0), settled.Entry+1)}
+		unsettled = segments.Some(slices.MaxFunc(next, segments.Position.Compare))
 	}
 	return found, absent, unsettled
 }
