@@ -17,9 +17,15 @@ import (
 	"github.com/ledgerfold/ledgerfold/cmd/internal/reader"
 )
 
+// brisk is for the race detector, which holds each process back for a second
+// when it ends, in case others of its threads still race. The scripts run
+// thousands of processes.
+const brisk = "atexit_sleep_ms=0"
+
 // TestMain makes this binary be the two programs too: the scripts run copies
 // of it under their names, as processes of their own.
 func TestMain(m *testing.M) {
+	os.Setenv("GORACE", brisk)
 	testscript.Main(m, map[string]func(){
 		"compact": func() { os.Exit(compact.Program().Main()) },
 		"reader":  func() { os.Exit(reader.Program().Main()) },
@@ -62,7 +68,7 @@ func TestCases(t *testing.T) {
 				Files:               []string{filepath.Join("testdata", name+".txtar")},
 				RequireExplicitExec: true,
 				Setup: func(env *testscript.Env) error {
-					env.Vars = append(env.Vars, "LEDGERFOLD_STORE="+filepath.Join(env.WorkDir, "store"))
+					env.Vars = append(env.Vars, "LEDGERFOLD_STORE="+filepath.Join(env.WorkDir, "store"), "GORACE="+brisk)
 					return nil
 				},
 			})
