@@ -140,18 +140,46 @@ func TestACommitThatADeleteOvertook(t *testing.T) {
 	}
 }
 
+// nothingLeft checks that of a deleted topic, whose end was version 2, only
+// small things are there: its format object, its floors, and its end where a
+// delete stopped right after it had dropped the name.
+func nothingLeft(t *testing.T, s objstore.Store, id TopicID) {
+	t.Helper()
+	for entry, err := range s.List(t.Context(), string(id)+"/", "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder, _, _ := strings.Cut(strings.TrimPrefix(entry.Key, string(id)+"/"), "/")
+		if folder != "format" && folder != "floor" && entry.Key != string(id)+"/m/00000000000000000002" {
+			t.Errorf("%s is left", entry.Key)
+		}
+	}
+}
+
+// haltedDelete deletes a topic of one append, and fails call n of that. It
+// reports whether there was such a call.
+func haltedDelete(t *testing.T, s objstore.Store, n int64, f fault.Fault) bool {
+	t.Helper()
+	topic := newTopic(t, s)
+	m, _ := topic.Latest(t.Context())
+	for _, object := range []string{"d/1", "x/1", "pin/1"} {
+		if err := s.Put(t.Context(), topic.key(object), strings.NewReader("bytes")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustCommit(t, topic, "1", appendTo(m, "J1", at(0, 0)))
+	faulty := fault.New(s, fault.At(n, f))
+	_ = through(topic, faulty).Delete(t.Context(), change("2", nil))
+	return faulty.Struck() > 0
+}
+
 // TestADeleteThatStoppedHalfWayIsFinished fails each call of a delete in turn.
-// Whatever is left, the name can be used again, or a second delete ends it.
+// A second delete ends it, and then nothing is left.
 func TestADeleteThatStoppedHalfWayIsFinished(t *testing.T) {
 	for _, f := range []fault.Fault{fault.Before, fault.After} {
 		for n := int64(0); ; n++ {
 			s := new(mem.Store)
-			topic := newTopic(t, s)
-			m, _ := topic.Latest(t.Context())
-			mustCommit(t, topic, "1", appendTo(m, "J1", at(0, 0)))
-			faulty := fault.New(s, fault.At(n, f))
-			_ = through(topic, faulty).Delete(t.Context(), change("2", nil))
-			if faulty.Struck() == 0 {
+			if !haltedDelete(t, s, n, f) {
 				break
 			}
 			again, err := Open(t.Context(), s, "orders", noPause)
@@ -161,9 +189,40 @@ func TestADeleteThatStoppedHalfWayIsFinished(t *testing.T) {
 			if err != nil && !errors.Is(err, ErrTopicNotFound) {
 				t.Errorf("fault %d at call %d: the second delete says %v", f, n, err)
 			}
+			nothingLeft(t, s, "T1")
 			if _, err := create(s, t, "orders", "T2"); err != nil {
 				t.Errorf("fault %d at call %d: create says %v", f, n, err)
 			}
+		}
+	}
+}
+
+// TestACreateFinishesADelete: the same, but nobody deletes it again. A create
+// of that name removes what is left, or says that the topic still exists.
+func TestACreateFinishesADelete(t *testing.T) {
+	for _, f := range []fault.Fault{fault.Before, fault.After} {
+		for n := int64(0); ; n++ {
+			s := new(mem.Store)
+			if !haltedDelete(t, s, n, f) {
+				break
+			}
+			var living error
+			if again, err := Open(t.Context(), s, "orders", noPause); err == nil {
+				_, living = again.Latest(t.Context())
+			} else {
+				living = err
+			}
+			_, err := create(s, t, "orders", "T2")
+			if living == nil {
+				if !errors.Is(err, ErrTopicExists) {
+					t.Errorf("fault %d at call %d: create says %v, want ErrTopicExists", f, n, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Errorf("fault %d at call %d: create says %v", f, n, err)
+			}
+			nothingLeft(t, s, "T1")
 		}
 	}
 }

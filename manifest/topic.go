@@ -88,15 +88,11 @@ func Create(ctx context.Context, s objstore.Store, n NewTopic, pause Pause) (*To
 	case used && !slot.live():
 		slot = slot.next()
 	case used:
-		// Unless the topic was deleted, and whoever deleted it stopped half-way.
-		old, err := Open(ctx, s, n.Name, pause)
+		err := finishDelete(ctx, s, n.Name, pause)
 		if err == nil {
-			_, err = old.Latest(ctx)
+			slot, _, err = lastSlot(ctx, s, n.Name)
 		}
-		if !errors.Is(err, ErrTopicNotFound) {
-			return nil, errors.Join(fmt.Errorf("topic %q: %w", n.Name, ErrTopicExists), err)
-		}
-		if slot, _, err = lastSlot(ctx, s, n.Name); err != nil || slot.live() {
+		if err != nil || slot.live() {
 			return nil, errors.Join(fmt.Errorf("topic %q: %w", n.Name, ErrTopicExists), err)
 		}
 		slot = slot.next()
@@ -168,33 +164,63 @@ func (t *Topic) ID() TopicID { return t.id }
 // Hasher makes the topic's key digests.
 func (t *Topic) Hasher() segments.Hasher { return t.hasher }
 
-// Delete ends the topic by a last version, takes its name away, and removes
-// its objects. Whoever writes to it at the same time gets ErrTopicNotFound,
-// never a success. A Delete that failed or was stopped can be called again.
+// Delete ends the topic by a last version, removes its objects, and takes its
+// name away. Whoever writes to it at the same time gets ErrTopicNotFound,
+// never a success. A Delete that failed or was stopped can be called again,
+// and is finished by whoever creates a topic of that name.
 func (t *Topic) Delete(ctx context.Context, c Change) error {
 	c.Edit = Delete{}
 	if _, err := t.Commit(ctx, c); err != nil && !errors.Is(err, ErrTopicNotFound) {
 		return err
 	}
-	if err := t.dropName(ctx); err != nil {
+	if err := t.remove(ctx); err != nil {
 		return fmt.Errorf("delete topic %q: %w", t.Name(), err)
 	}
+	return nil
+}
+
+// finishDelete removes what is left of the topic that has a name, if it was
+// deleted and whoever deleted it stopped half-way.
+func finishDelete(ctx context.Context, s objstore.Store, name string, pause Pause) error {
+	old, err := Open(ctx, s, name, pause)
+	if err == nil {
+		if _, err = old.Latest(ctx); errors.Is(err, ErrTopicNotFound) {
+			return old.remove(ctx)
+		}
+	}
+	if errors.Is(err, ErrTopicNotFound) {
+		return nil // somebody else has just finished it
+	}
+	return err
+}
+
+// remove takes away what a topic that has ended consists of, in an order in
+// which it can stop anywhere and be called again: while the name leads to the
+// topic, its last version is there and says that it has ended.
+func (t *Topic) remove(ctx context.Context) error {
 	// From here on the names of its versions are free again; the floor tells a
 	// writer that slept through this that what it wrote is no version.
 	if err := t.raise(ctx, floorOfDeleted); err != nil {
 		return err
 	}
+	last, err := t.lastVersion(ctx)
+	if err != nil && !errors.Is(err, ErrTopicNotFound) {
+		return err
+	}
 	for _, folder := range []string{"d/", "x/", "b/", "p/", "j/", "pin/", "tag/", "m/"} {
 		for entry, err := range t.store.List(ctx, t.key(folder), "") {
-			if err == nil {
+			if err == nil && entry.Key != t.versionKey(last) {
 				err = t.store.Delete(ctx, entry.Key)
 			}
 			if err != nil {
-				return fmt.Errorf("delete topic %q: %w", t.Name(), err)
+				return err
 			}
 		}
 	}
-	return nil
+	if err := t.dropName(ctx); err != nil {
+		return err
+	}
+	return t.store.Delete(ctx, t.versionKey(last))
 }
 
 // dropName ends the topic's hold on its name.

@@ -26,9 +26,6 @@ func (t *Topic) versionKey(v Version) string { return t.key(fmt.Sprintf("m/%020d
 func (t *Topic) Latest(ctx context.Context) (*Manifest, error) {
 	m, err := t.latest(ctx)
 	if err == nil && m.Deleted {
-		// Whoever deleted it may have stopped before the name was free. That it
-		// is done is good, that it fails is not this caller's trouble.
-		_ = t.dropName(ctx)
 		return nil, errNoTopic(t.Name())
 	}
 	return m, err

@@ -25,7 +25,7 @@ func (w *world) live() {
 	for w.step < w.nature.steps && w.broken == "" {
 		if len(w.actors) < w.nature.crowd && w.dice.oneIn(3) {
 			job := pick(w.dice, w.nature.jobs...)
-			if w.truth.named == nil && w.dice.oneIn(2) {
+			if w.truth.nameless() && w.dice.oneIn(2) {
 				job = "create"
 			}
 			w.begin(job)
@@ -60,7 +60,7 @@ func (w *world) live() {
 // settle runs everybody once more, one after the other, and checks what came
 // of all.
 func (w *world) settle() error {
-	if w.truth.named == nil {
+	if w.truth.nameless() {
 		w.start("create", (*actor).create)
 		w.finish()
 	}

@@ -143,6 +143,9 @@ func (tr *truth) name(w *world, key string, body []byte) {
 	}
 }
 
+// nameless reports whether a create may have the name.
+func (tr *truth) nameless() bool { return tr.named == nil || tr.named.deleted() }
+
 func (t *topic) latest() *version {
 	if len(t.chain) == 0 {
 		return nil
