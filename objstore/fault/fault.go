@@ -56,6 +56,17 @@ const (
 	// all, though the objects are there. On Put and Delete it is Before.
 	Missing
 
+	// Wrong makes Get and ReadAt answer success with a byte that is not the
+	// object's, the middle one, and List yield all entries twice, as a service
+	// does that takes no notice of where a listing is to go on. On Put and
+	// Delete it is Before.
+	Wrong
+
+	// Twice does a Put a second time and gives that one's answer, ErrExists, as
+	// clients and proxies do that repeat a request whose answer was lost. On
+	// other verbs it is Before.
+	Twice
+
 	// Denied answers ErrDenied, as after credentials have expired.
 	Denied
 )
@@ -171,6 +182,11 @@ func (s *Store) write(ctx context.Context, verb Verb, key string, call func(cont
 		return objstore.Failed(string(verb), key, objstore.ErrDenied)
 	case After, Short:
 		_ = call(ctx) // whatever the answer was, it is lost
+	case Twice:
+		if verb == Put {
+			_ = call(ctx)
+			return call(ctx)
+		}
 	case Late:
 		s.mu.Lock()
 		s.late = append(s.late, call)
@@ -187,6 +203,9 @@ func (s *Store) Get(ctx context.Context, key string, max int64) ([]byte, error) 
 		return nil, objstore.Failed("get", key, objstore.ErrDenied)
 	case Missing:
 		return nil, objstore.Failed("get", key, objstore.ErrNotFound)
+	case Wrong:
+		body, err := s.next.Get(ctx, key, max)
+		return flip(body), err
 	case After, Short:
 		_, _ = s.next.Get(ctx, key, max)
 	}
@@ -201,12 +220,24 @@ func (s *Store) ReadAt(ctx context.Context, key string, p []byte, off int64) err
 		return objstore.Failed("read", key, objstore.ErrDenied)
 	case Missing:
 		return objstore.Failed("read", key, objstore.ErrNotFound)
+	case Wrong:
+		err := s.next.ReadAt(ctx, key, p, off)
+		flip(p)
+		return err
 	case After:
 		_ = s.next.ReadAt(ctx, key, p, off)
 	case Short:
 		_ = s.next.ReadAt(ctx, key, p[:len(p)/2], off)
 	}
 	return injected(ReadAt, key)
+}
+
+// flip changes the byte in the middle of p, and returns p.
+func flip(p []byte) []byte {
+	if len(p) > 0 {
+		p[len(p)/2] ^= 1
+	}
+	return p
 }
 
 func (s *Store) List(ctx context.Context, prefix, after string) iter.Seq2[objstore.Entry, error] {
@@ -217,6 +248,15 @@ func (s *Store) List(ctx context.Context, prefix, after string) iter.Seq2[objsto
 			yield(objstore.Entry{}, objstore.Failed("list", prefix, objstore.ErrDenied))
 			return
 		case Missing:
+			return
+		case Wrong:
+			for range 2 {
+				for e, err := range s.next.List(ctx, prefix, after) {
+					if !yield(e, err) || err != nil {
+						return
+					}
+				}
+			}
 			return
 		case None, After, Short:
 			n := 0

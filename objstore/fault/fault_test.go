@@ -156,3 +156,28 @@ func TestAListFailsAtItsStartInTheMiddleOrAtItsEnd(t *testing.T) {
 		}
 	}
 }
+
+func TestAWrongAnswerIsASuccess(t *testing.T) {
+	always := func(fault.Op) fault.Fault { return fault.Wrong }
+	s, _ := holding(t, always, "a", "b")
+	if b, err := s.Get(t.Context(), "a", 10); string(b) != "0123446789" || err != nil {
+		t.Errorf("Get = %q, %v; want one byte to differ", b, err)
+	}
+	p := make([]byte, 3)
+	if err := s.ReadAt(t.Context(), "a", p, 0); string(p) != "002" || err != nil {
+		t.Errorf("ReadAt = %q, %v; want one byte to differ", p, err)
+	}
+	if got, err := keys(t, s); !slices.Equal(got, []string{"a", "b", "a", "b"}) || err != nil {
+		t.Errorf("List = %q, %v; want all of it twice", got, err)
+	}
+}
+
+func TestAPutThatIsMadeTwiceExists(t *testing.T) {
+	s, below := holding(t, fault.At(0, fault.Twice))
+	if err := s.Put(t.Context(), "a", strings.NewReader("mine")); !errors.Is(err, objstore.ErrExists) {
+		t.Errorf("Put = %v, want ErrExists", err)
+	}
+	if b, err := below.Get(t.Context(), "a", 10); string(b) != "mine" {
+		t.Errorf("object = %q, %v", b, err)
+	}
+}
