@@ -104,6 +104,8 @@ func (r *run) slices(ctx context.Context) (Result, error) {
 		case errors.Is(err, manifest.ErrConflict):
 			overtaken = err
 			r.tell.tell(Overtaken{Try: i + 1, Err: err})
+		case errors.Is(err, errAgain):
+			overtaken = nil
 		case errors.Is(err, errTimeUp):
 			return r.outOfTime(ctx, total, b.goal)
 		case context.Cause(work) == errTimeUp && errors.Is(err, context.Canceled) && !errors.Is(err, manifest.ErrUnknown):
@@ -125,9 +127,12 @@ func (r *run) outOfTime(ctx context.Context, total Result, goal *segments.Positi
 		return Result{}, err
 	}
 	if total.State == "" {
-		total.Topic, total.State = m.Name, idle(m)
+		total.Topic = m.Name
+		total.found(m)
+	} else {
+		total.at(m, total.State)
 	}
-	total.Version, total.Horizon, total.Stop = m.Version, m.Horizon, StopDeadline
+	total.Stop = StopDeadline
 	through := m.MaxRead
 	if goal != nil {
 		through = *goal
@@ -192,8 +197,8 @@ func (r *Result) add(next Result) {
 		return
 	}
 	r.Version, r.Horizon, r.Stop, r.Wrote = next.Version, next.Horizon, next.Stop, next.Wrote
-	if next.State == StateCompacted {
-		r.State = StateCompacted
+	if next.State == StateCompacted || next.State == StateQuarantined {
+		r.State, r.Quarantined = next.State, next.Quarantined
 	}
 	r.Estimate.add(next.Estimate)
 	a, b := &r.Rows, next.Rows

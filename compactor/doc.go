@@ -29,6 +29,9 @@
 // for each live key, not the size of the state; see reclaimable for what
 // rewriting adds, and why that is bounded.
 //
+// A segment that is missing or damaged is quarantined, and nothing is folded
+// past it until it is whole; see quarantine.
+//
 // What decides is pure (PlanRun, PlanTrim, reclaimable, and the small
 // functions below them); what reads or writes takes a context. There is no clock and no chance
 // in this package: the time, the ids and the observer are arguments, and the
@@ -36,8 +39,8 @@
 //
 // # Not here yet
 //
-// Quarantine of corrupt inputs, tasks on several machines, and compacted
-// segments that adopt the file of an original are later work. There is no task that makes a missing key
+// Tasks on several machines, and compacted segments that adopt the file of an
+// original are later work. There is no task that makes a missing key
 // index: the segment writer makes the index with the segment, so none is ever
 // missing.
 package compactor

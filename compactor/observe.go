@@ -61,6 +61,12 @@ type Overtaken struct {
 	Err error
 }
 
+// SetAside says that a segment cannot be read, and is quarantined now.
+type SetAside struct{ Object, Cause string }
+
+// Lifted says that segments were quarantined, and are whole.
+type Lifted struct{ Objects []string }
+
 // OutOfTime says what a run leaves because its time is up.
 type OutOfTime struct{ Left Left }
 
@@ -78,6 +84,8 @@ func (Written) event()   {}
 func (Reclaimed) event() {}
 func (Buried) event()    {}
 func (Overtaken) event() {}
+func (SetAside) event()  {}
+func (Lifted) event()    {}
 func (OutOfTime) event() {}
 func (Committed) event() {}
 
@@ -104,6 +112,10 @@ func (e Buried) String() string {
 }
 
 func (e Overtaken) String() string { return fmt.Sprintf("overtaken in try %d: %v", e.Try, e.Err) }
+
+func (e SetAside) String() string { return fmt.Sprintf("quarantined %s: %s", e.Object, e.Cause) }
+
+func (e Lifted) String() string { return fmt.Sprintf("lifted the quarantine of %v", e.Objects) }
 
 func (e OutOfTime) String() string {
 	return fmt.Sprintf("out of time: %d originals through %s are left, with %d rows in %d bytes",

@@ -79,8 +79,9 @@ func PlanRun(m *manifest.Manifest, cut Cut, now time.Time, policy Policy) Plan {
 	if p.To.Before(p.From) {
 		p.To = p.From // a horizon never moves back
 	}
+	_, frozen := m.FoldableThrough()
 	for i := range m.Compacted {
-		if s := &m.Compacted[i]; s.LiveTombstones > 0 && m.Settings.TombstoneRetention.Passed(s.CompactedAt, now) {
+		if s := &m.Compacted[i]; !frozen && s.LiveTombstones > 0 && m.Settings.TombstoneRetention.Passed(s.CompactedAt, now) {
 			p.Expire = append(p.Expire, s.Object)
 		}
 	}

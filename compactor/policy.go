@@ -26,6 +26,11 @@ type Job struct {
 	Deadline *Deadline
 }
 
+// change is edit as the commit that has an id of the job's.
+func (j Job) change(commit manifest.CommitID, edit manifest.Edit) manifest.Change {
+	return manifest.Change{Commit: commit, Job: j.ID, Now: j.Now, Edit: edit}
+}
+
 // Validate reports everything that is wrong with j.
 func (j Job) Validate() error {
 	var errs []error

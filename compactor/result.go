@@ -18,6 +18,9 @@ const (
 	// StateNothingToDo: the topic is empty, or an open transaction or the lag
 	// holds the horizon where it was.
 	StateNothingToDo State = "nothing_to_do"
+	// StateQuarantined: a segment that cannot be read holds the horizon. What
+	// lies before it was folded.
+	StateQuarantined State = "quarantined"
 )
 
 // Result is what a run did, in the form in which it is shown.
@@ -28,17 +31,31 @@ type Result struct {
 	Horizon segments.Position `json:"horizon"`
 	manifest.Report
 
-	Stop     Stop     `json:"stop"`           // why the horizon is not further
-	Left     *Left    `json:"left,omitempty"` // if its time was up
+	Stop Stop  `json:"stop"`           // why the horizon is not further
+	Left *Left `json:"left,omitempty"` // if its time was up
+
+	Quarantined []manifest.Quarantined `json:"quarantined,omitempty"` // what holds the horizon
+
 	Estimate Estimate `json:"estimate"`
 	Wrote    Wrote    `json:"wrote"` // beside the commit
 	Tries    int      `json:"tries"`
 }
 
-// idle is the result of a run that found nothing to do in m.
-func idle(m *manifest.Manifest) State {
-	if m.Horizon == m.Last && !m.Last.IsNone() {
-		return StateAlreadyCompacted
+// found makes r the result of a run that found nothing to do in m.
+func (r *Result) found(m *manifest.Manifest) {
+	r.at(m, StateNothingToDo)
+	if r.State == StateNothingToDo && m.Horizon == m.Last && !m.Last.IsNone() {
+		r.State = StateAlreadyCompacted
 	}
-	return StateNothingToDo
+}
+
+// made makes r the result of a run that has made m.
+func (r *Result) made(m *manifest.Manifest) { r.at(m, StateCompacted) }
+
+// at makes r a result in m: in a state, unless something is quarantined.
+func (r *Result) at(m *manifest.Manifest, state State) {
+	if len(m.Quarantined) > 0 {
+		state = StateQuarantined
+	}
+	r.State, r.Version, r.Horizon, r.Quarantined = state, m.Version, m.Horizon, m.Quarantined
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/ledgerfold/ledgerfold/manifest"
 	"github.com/ledgerfold/ledgerfold/segments"
@@ -19,10 +18,12 @@ import (
 //
 // A job with a deadline may take several commits, and its end is no error.
 //
-// On any error the topic is as it was, but for ErrUnknown, where it may be as
-// if the run had succeeded, and for what a job with a deadline had committed
-// before. A corrupt or missing object is
-// segments.ErrCorrupt or manifest.ErrMissing, and the error names it.
+// A segment that cannot be read is no error: it is quarantined, and what lies
+// before it is folded (see quarantine).
+//
+// On any error the topic is as it was, but for its quarantines; for ErrUnknown,
+// where it may be as if the run had succeeded; and for what a job with a
+// deadline had committed before.
 func Run(ctx context.Context, t *manifest.Topic, observer Observer, job Job) (Result, error) {
 	r := run{topic: t, job: job, tell: &teller{observer: observer}, store: &shelf{topic: t, job: job.ID}}
 	result, err := r.run(ctx)
@@ -37,6 +38,7 @@ type run struct {
 	job   Job
 	tell  *teller
 	store *shelf
+	quarantine
 }
 
 func (r *run) run(ctx context.Context) (Result, error) {
@@ -46,20 +48,31 @@ func (r *run) run(ctx context.Context) (Result, error) {
 	if r.job.Deadline != nil {
 		return r.slices(ctx)
 	}
-	var overtaken error
+	var last error
 	for i, commit := range r.job.Commits {
 		result, err := r.try(ctx, ctx, commit, nil)
-		if err == nil {
+		switch {
+		case err == nil:
 			result.Tries = i + 1
 			return result, nil
-		}
-		if !errors.Is(err, manifest.ErrConflict) {
+		case errors.Is(err, errAgain):
+		case errors.Is(err, manifest.ErrConflict):
+			r.tell.tell(Overtaken{Try: i + 1, Err: err})
+		default:
 			return Result{}, err
 		}
-		overtaken = err
-		r.tell.tell(Overtaken{Try: i + 1, Err: err})
+		last = err
 	}
-	return Result{}, fmt.Errorf("%d tries: %w", len(r.job.Commits), overtaken)
+	if errors.Is(last, errAgain) {
+		// Every try came upon one more segment that cannot be read.
+		if m, err := r.topic.Latest(ctx); err == nil && len(m.Quarantined) > 0 {
+			result := Result{Topic: m.Name, Stop: StopQuarantine, Tries: len(r.job.Commits)}
+			result.found(m)
+			return result, nil
+		}
+		last = fmt.Errorf("%w: %w", manifest.ErrConflict, last)
+	}
+	return Result{}, fmt.Errorf("%d tries: %w", len(r.job.Commits), last)
 }
 
 // try is one try, from the latest version to a commit. Its work ends with work,
@@ -69,6 +82,21 @@ func (r *run) try(ctx, work context.Context, commit manifest.CommitID, b *bounds
 	if err != nil {
 		return Result{}, err
 	}
+	if err := r.lift(ctx, work, m, commit); err != nil {
+		return Result{}, err
+	}
+	result, err := r.fold(ctx, work, m, commit, b)
+	if err == nil {
+		return result, nil
+	}
+	if err = r.setAside(ctx, work, m, commit, err); err == errLie {
+		return r.try(ctx, work, commit, b)
+	}
+	return Result{}, err
+}
+
+// fold folds m, if there is anything to fold, and commits that.
+func (r *run) fold(ctx, work context.Context, m *manifest.Manifest, commit manifest.CommitID, b *bounds) (Result, error) {
 	cut, err := Survey(work, r.topic, m, r.job.Now)
 	if err != nil {
 		return Result{}, err
@@ -79,7 +107,7 @@ func (r *run) try(ctx, work context.Context, commit manifest.CommitID, b *bounds
 	plan := PlanRun(m, cut, r.job.Now, r.job.Policy)
 	result := Result{Topic: m.Name, Stop: plan.Stop, Estimate: plan.Estimate}
 	if plan.IsEmpty() {
-		result.State, result.Version, result.Horizon = idle(m), m.Version, m.Horizon
+		result.found(m)
 		return result, nil
 	}
 	if b != nil && b.isTooMuch() {
@@ -89,9 +117,9 @@ func (r *run) try(ctx, work context.Context, commit manifest.CommitID, b *bounds
 	edit, err := r.do(work, m, &plan, b)
 	if err != nil {
 		r.store.discard(ctx) // no commit was tried
-		return Result{}, r.whyMissing(ctx, m, err)
+		return Result{}, err
 	}
-	next, err := r.topic.Commit(ctx, manifest.Change{Commit: commit, Job: r.job.ID, Now: r.job.Now, Edit: *edit})
+	next, err := r.topic.Commit(ctx, r.job.change(commit, *edit))
 	if err != nil {
 		// Only what is proved to have lost may be deleted. A commit whose
 		// answer is lost may still come, and then a version names these
@@ -102,36 +130,10 @@ func (r *run) try(ctx, work context.Context, commit manifest.CommitID, b *bounds
 		return Result{}, err
 	}
 	r.store.keep()
-	result.State, result.Version, result.Horizon = StateCompacted, next.Version, next.Horizon
+	result.made(next)
 	result.Report, result.Wrote = edit.Report, r.store.wrote
 	r.tell.tell(Committed{Version: next.Version, Horizon: next.Horizon, Report: edit.Report})
 	return result, nil
-}
-
-// whyMissing looks whether what is missing to err was let go of since m: the
-// topic was deleted, or others have trimmed or rewritten the segment, and it
-// was collected. That is no damage, and the run plans anew.
-func (r *run) whyMissing(ctx context.Context, m *manifest.Manifest, err error) error {
-	if !errors.Is(err, manifest.ErrMissing) {
-		return err
-	}
-	latest, latestErr := r.topic.Latest(ctx)
-	if errors.Is(latestErr, manifest.ErrTopicNotFound) {
-		return latestErr
-	}
-	if latestErr != nil {
-		return err
-	}
-	names := make(map[string]bool)
-	for _, s := range slices.Concat(latest.Originals, latest.Compacted) {
-		names[s.Object] = true
-	}
-	for _, s := range slices.Concat(m.Originals, m.Compacted) {
-		if s.Object != "" && !names[s.Object] {
-			return fmt.Errorf("%w: %s is gone: %w", manifest.ErrConflict, s.Object, err)
-		}
-	}
-	return err
 }
 
 // do does the tasks of a plan, and puts their results together to what is to

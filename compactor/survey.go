@@ -25,6 +25,7 @@ const (
 	StopEnd             Stop = "end_of_data"
 	StopOpenTransaction Stop = "open_transaction"
 	StopMinLag          Stop = "min_lag"
+	StopQuarantine      Stop = "quarantine"
 	StopDeadline        Stop = "deadline"
 )
 
@@ -40,6 +41,9 @@ func Survey(ctx context.Context, t *manifest.Topic, m *manifest.Manifest, now ti
 	cut := Cut{Through: m.MaxRead, Stop: StopOpenTransaction}
 	if m.MaxRead == m.Last {
 		cut.Stop = StopEnd
+	}
+	if through, _ := m.FoldableThrough(); through.Before(cut.Through) {
+		cut = Cut{Through: through, Stop: StopQuarantine}
 	}
 	if m.Settings.MinLag == 0 {
 		return cut, nil

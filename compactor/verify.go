@@ -2,7 +2,6 @@ package compactor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -98,7 +97,7 @@ func (v *verifier) finding(object string, err error) (bool, error) {
 	if err == nil {
 		return true, nil
 	}
-	if errors.Is(err, segments.ErrCorrupt) || errors.Is(err, manifest.ErrMissing) || errors.Is(err, manifest.ErrInvariant) {
+	if isDamage(err) {
 		v.proof.Findings = append(v.proof.Findings, Finding{object, err.Error()})
 		return false, nil
 	}
@@ -111,25 +110,34 @@ func wrong(format string, args ...any) error {
 
 // segment verifies one segment by itself.
 func (v *verifier) segment(ctx context.Context, s *manifest.Segment) error {
-	file, err := v.topic.OpenSegment(ctx, s)
+	if err := inspect(ctx, v.topic, s); err != nil {
+		return err
+	}
+	v.proof.Segments++
+	v.proof.Rows += s.Info.Counts.Rows()
+	v.proof.Bytes += s.Info.Bytes
+	return nil
+}
+
+// inspect reads all of a segment, its key index and its dead rows. What is
+// wrong with them isDamage; other errors are about the store.
+func inspect(ctx context.Context, t *manifest.Topic, s *manifest.Segment) error {
+	file, err := t.OpenSegment(ctx, s)
 	if err != nil {
 		return err
 	}
 	if err := file.Verify(ctx); err != nil {
 		return err
 	}
-	v.proof.Segments++
-	v.proof.Rows += s.Info.Counts.Rows()
-	v.proof.Bytes += s.Info.Bytes
 	for _, b := range file.Blocks() {
 		if !s.Range.Contains(b.First) || !s.Range.Contains(b.Last) {
 			return wrong("rows %s to %s lie outside %s", b.First, b.Last, s.Range)
 		}
 	}
-	if err := v.index(ctx, file); err != nil {
+	if err := inspectIndex(ctx, t.Hasher(), file); err != nil {
 		return err
 	}
-	dead, err := v.topic.DeadRows(ctx, s)
+	dead, err := t.DeadRows(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -149,9 +157,8 @@ func (v *verifier) segment(ctx context.Context, s *manifest.Segment) error {
 	return nil
 }
 
-// index compares a key index with the keys of the segment.
-func (v *verifier) index(ctx context.Context, file *segments.File) error {
-	hasher := v.topic.Hasher()
+// inspectIndex compares a key index with the keys of the segment.
+func inspectIndex(ctx context.Context, hasher segments.Hasher, file *segments.File) error {
 	var want []segments.IndexEntry
 	for rows, err := range file.Scan(ctx, allBlocks(file), segments.Headers) {
 		if err != nil {

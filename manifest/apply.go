@@ -109,6 +109,9 @@ func (e Compact) apply(m *Manifest) error {
 	if m.Horizon != e.From {
 		return conflict("the horizon is %s, not %s", m.Horizon, e.From)
 	}
+	if through, frozen := m.FoldableThrough(); frozen || e.To.After(through) {
+		return conflict("what it folds is quarantined after %s", through)
+	}
 	if e.To == e.From && len(e.Dead) == 0 && len(e.Reclaims) == 0 {
 		return fmt.Errorf("%w: a compaction that changes nothing", ErrInvariant)
 	}
@@ -297,6 +300,9 @@ func (m *Manifest) check() error {
 	}
 	if !slices.IsSortedFunc(m.Producers, compareProducers) {
 		return broken("producers are out of order")
+	}
+	if err := m.checkQuarantined(); err != nil {
+		return broken("%v", err)
 	}
 	return nil
 }

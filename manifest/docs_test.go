@@ -17,7 +17,7 @@ func TestTheFormatPageIsTrue(t *testing.T) {
 		t.Fatal(err)
 	}
 	for title, v := range map[string]any{
-		"## Manifest": wireManifest{}, "### Segment": Segment{}, "### Producer": Producer{},
+		"## Manifest": wireManifest{}, "### Segment": Segment{}, "### Producer": Producer{}, "### Quarantined": Quarantined{},
 	} {
 		got, want := tableFields(string(page), title), jsonFields(reflect.TypeOf(v))
 		slices.Sort(got)
@@ -26,7 +26,7 @@ func TestTheFormatPageIsTrue(t *testing.T) {
 			t.Errorf("%s lists\n%q, written are\n%q", title, got, want)
 		}
 	}
-	for _, e := range []Edit{Append{}, Compact{}, Trim{}, Set{}, Delete{}, Collect{}} {
+	for _, e := range []Edit{Append{}, Compact{}, Trim{}, Set{}, Delete{}, Collect{}, Quarantine{}, Lift{}} {
 		if !regexp.MustCompile(`what made it:.*\b` + e.kind() + `\b`).Match(page) {
 			t.Errorf("the page does not name the kind %q", e.kind())
 		}

@@ -69,6 +69,10 @@ type Manifest struct {
 	// Report accounts for the rows of the compaction that made this version.
 	Report *Report `json:"report,omitempty"`
 
+	// Quarantined lists the segments that could not be read, in the order in
+	// which that was found. They hold the horizon.
+	Quarantined []Quarantined `json:"quarantined,omitempty"`
+
 	// MinJob and Fenced name the jobs that may not commit any more: those
 	// below MinJob, and the listed ones. Versions below ExpiredBefore are no
 	// longer kept, but for tagged and pinned ones.

@@ -218,6 +218,12 @@ func TestAnEditIsRefusedWhereItsBaseHasChanged(t *testing.T) {
 		{"trim above the horizon", "J1", Trim{Through: at(3, 0)}, ErrInvariant},
 		{"trim in the midst of a ledger", "J1", Trim{Through: at(2, 0)}, ErrInvariant},
 		{"set", "J1", Set{Was: DefaultSettings(), Now: lag}, nil},
+		{"quarantine an original", "J1", Quarantine{Object: "d/A/3"}, nil},
+		{"quarantine a compacted segment", "J1", Quarantine{Object: "d/B/2", Dead: &one}, nil},
+		{"quarantine over dead rows that changed", "J1", Quarantine{Object: "d/B/2"}, ErrConflict},
+		{"quarantine what is folded", "J1", Quarantine{Object: "d/A/2"}, ErrConflict},
+		{"quarantine what is gone", "J1", Quarantine{Object: "d/A/9"}, ErrConflict},
+		{"lift what is not quarantined", "J1", Lift{Objects: []string{"d/A/3"}}, ErrConflict},
 		{"set over another", "J1", Set{Was: lag, Now: DefaultSettings()}, ErrConflict},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -51,7 +51,7 @@ func (t *Topic) Discard(ctx context.Context, keys []string) error {
 func (t *Topic) get(ctx context.Context, key string, size int64) ([]byte, error) {
 	body, err := t.store.Get(ctx, t.key(key), size)
 	if errors.Is(err, objstore.ErrNotFound) {
-		return nil, fmt.Errorf("%w: %w", ErrMissing, err)
+		return nil, &MissingError{Object: t.key(key), Err: err}
 	}
 	if errors.Is(err, objstore.ErrTooLarge) {
 		return nil, &segments.CorruptError{Object: t.key(key), Batch: -1, Err: err}
@@ -68,7 +68,7 @@ type object struct {
 func (o object) ReadAt(ctx context.Context, p []byte, off int64) error {
 	err := o.topic.store.ReadAt(ctx, o.topic.key(o.key), p, off)
 	if errors.Is(err, objstore.ErrNotFound) {
-		return fmt.Errorf("%w: %w", ErrMissing, err)
+		return &MissingError{Object: o.topic.key(o.key), Err: err}
 	}
 	if errors.Is(err, objstore.ErrRange) {
 		return &segments.CorruptError{Object: o.topic.key(o.key), Batch: -1, Err: err}

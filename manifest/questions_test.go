@@ -202,7 +202,14 @@ func TestEachInvariantIsHeld(t *testing.T) {
 		"data where an index should lie":  func(m *Manifest) { m.Originals[0].Index = "d/A/1" },
 		"dead rows where data should lie": func(m *Manifest) { m.Compacted[0].Dead.Object = "d/B/1" },
 		"more dead rows than rows":        func(m *Manifest) { m.Compacted[0].Dead.Rows = 99 },
-		"producers out of order":          func(m *Manifest) { m.Producers[0].Name = "c" },
+		"quarantined, and nowhere":        func(m *Manifest) { m.Quarantined = []Quarantined{{Object: "d/A/9"}} },
+		"quarantined, and folded":         func(m *Manifest) { m.Quarantined = []Quarantined{{Object: "d/A/1", Range: m.Originals[0].Range}} },
+		"quarantined as something else":   func(m *Manifest) { m.Quarantined = []Quarantined{{Object: "d/A/2", Range: m.Originals[0].Range}} },
+		"quarantined twice": func(m *Manifest) {
+			q := Quarantined{Object: "d/A/2", Range: m.Originals[1].Range}
+			m.Quarantined = []Quarantined{q, q}
+		},
+		"producers out of order": func(m *Manifest) { m.Producers[0].Name = "c" },
 	} {
 		m := sound()
 		breakIt(m)

@@ -25,6 +25,7 @@ func Program() *program.Program {
 			tag(),
 			gc(),
 			verify(),
+			quarantine(),
 			deleteTopic(),
 			doctorCommand(),
 			demo(),

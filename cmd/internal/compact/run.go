@@ -36,7 +36,9 @@ Runs may overlap, repeat, and be killed at any moment: no message is lost, and t
 view is either the one before or the one after.
 
 Prints a line for each topic, with what became of the rows between the old and the
-new horizon. A topic that cannot be folded does not keep the others waiting.
+new horizon. A topic that cannot be folded does not keep the others waiting. Neither
+does a segment that is missing or damaged: it is quarantined, the topic is folded up to
+it, and the exit code is 6.
 
 With --max-duration a topic is folded in slices, and each is committed when it is
 complete. When the time is up the run ends with code 0, and the next one goes on.
@@ -120,6 +122,7 @@ func runTopics(ctx context.Context, s *program.Session, store objstore.Store, na
 		if err := report.add(result); err != nil && !errors.Is(err, output.ErrClosed) {
 			failures.Add(err)
 		}
+		failures.Add(held(result.Result))
 	}
 	failures.Add(report.close())
 	return failures.Err()

@@ -28,6 +28,8 @@ type topicStatus struct {
 	Originals        originalsStatus   `json:"originals"`
 	Compacted        compactedStatus   `json:"compacted"`
 	Settings         manifest.Settings `json:"settings"`
+
+	Quarantined []manifest.Quarantined `json:"quarantined"` // what holds the horizon
 }
 
 type originalsStatus struct {
@@ -58,6 +60,7 @@ func statusOf(m *manifest.Manifest) (*topicStatus, error) {
 		FirstRetained:    m.FirstRetained(),
 		OpenTransactions: append([]segments.TxnID{}, transactions.Open()...), // [], not null
 		Settings:         m.Settings,
+		Quarantined:      append([]manifest.Quarantined{}, m.Quarantined...), // [], not null
 	}
 	for i := range m.Originals {
 		if s := &m.Originals[i]; s.Object != "" {
@@ -117,6 +120,7 @@ func (st *topicStatus) list(out *output.Writer) error {
 		open = fmt.Sprint(st.OpenTransactions)
 	}
 	l.Add("open transactions", open)
+	addQuarantined(l, st.Quarantined)
 	l.Add("originals", fmt.Sprintf("%d segments, %s rows, %s",
 		st.Originals.Segments, humanize.Comma(st.Originals.Rows), humanize.IBytes(uint64(st.Originals.Bytes))))
 	l.Add("compacted", fmt.Sprintf("%d segments, %s rows, %s of them live, %s",

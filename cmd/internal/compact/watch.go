@@ -26,10 +26,10 @@ func (w *runWatch) Observe(e compactor.Event) {
 		w.bar = w.s.NewBar("run "+w.topic, int64(len(e.Plan.Inputs)+len(e.Plan.Tasks)+1), program.Steps)
 		w.s.Log.Info(e.String(), "topic", w.topic)
 		return
-	case compactor.OutOfTime:
+	case compactor.OutOfTime, compactor.SetAside:
 		w.s.Log.Warn(e.String(), "topic", w.topic)
 		return
-	case compactor.Overtaken, compactor.Committed:
+	case compactor.Overtaken, compactor.Lifted, compactor.Committed:
 		w.s.Log.Info(e.String(), "topic", w.topic)
 		return
 	case compactor.Scanned, compactor.Resolved, compactor.Written:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"syscall"
 
+	"github.com/ledgerfold/ledgerfold/compactor"
 	"github.com/ledgerfold/ledgerfold/ingest"
 	"github.com/ledgerfold/ledgerfold/manifest"
 	"github.com/ledgerfold/ledgerfold/objstore"
@@ -49,6 +50,7 @@ var fates = []struct {
 	// What a line brings is wrong, whatever is wrong with it.
 	{ingest.ErrBadInput, Corrupt},
 
+	{compactor.ErrQuarantined, Corrupt},
 	{segments.ErrCorrupt, Corrupt},
 	{manifest.ErrMissing, Corrupt}, // what a manifest names is part of the topic
 

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/ledgerfold/ledgerfold/compactor"
 	"github.com/ledgerfold/ledgerfold/ingest"
 	"github.com/ledgerfold/ledgerfold/manifest"
 	"github.com/ledgerfold/ledgerfold/objstore"
@@ -39,6 +40,7 @@ func TestEveryErrorHasItsCode(t *testing.T) {
 		{Missing(errors.New("no such key")), NotFound},
 		{mark(context.Background(), &os.PathError{Op: "mkdir", Path: "/proc/x", Err: fs.ErrNotExist}), Again},
 		{wrap(manifest.ErrUnknown), Again},
+		{wrap(compactor.ErrQuarantined), Corrupt},
 		{wrap(readerlib.ErrSnapshotExpired), Again},
 		{fmt.Errorf("%w: %w", readerlib.ErrSnapshotExpired, manifest.ErrMissing), Again},
 		{wrap(context.DeadlineExceeded), Again},
