@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -120,6 +121,11 @@ func (e Compact) apply(m *Manifest) error {
 			return conflict("original %s is gone", object)
 		}
 	}
+	for i := range e.Outputs {
+		if err := e.Outputs[i].checkAdopted(m.Originals); err != nil {
+			return err
+		}
+	}
 	for _, d := range e.Dead {
 		i := slices.IndexFunc(m.Compacted, func(s Segment) bool { return s.Object == d.Object })
 		if i < 0 {
@@ -147,6 +153,22 @@ func (e Compact) apply(m *Manifest) error {
 	return nil
 }
 
+// checkAdopted checks that an adopted segment is one of originals, under dead
+// rows.
+func (s *Segment) checkAdopted(originals []Segment) error {
+	if !s.Adopted {
+		return nil
+	}
+	i := slices.IndexFunc(originals, func(o Segment) bool { return o.Object == s.Object })
+	if i < 0 {
+		return conflict("original %s is gone", s.Object)
+	}
+	if o := &originals[i]; o.Range != s.Range || o.Index != s.Index || !reflect.DeepEqual(o.Info, s.Info) {
+		return fmt.Errorf("%w: %s adopts %s of %s, which is another", ErrInvariant, s.Range, o.Object, o.Range)
+	}
+	return nil
+}
+
 func (r Reclaim) apply(m *Manifest) error {
 	if len(r.Inputs) == 0 {
 		return fmt.Errorf("%w: a reclaim of nothing", ErrInvariant)
@@ -171,6 +193,9 @@ func (r Reclaim) apply(m *Manifest) error {
 	for i := range r.Outputs {
 		out := &r.Outputs[i]
 		is += out.LiveRows()
+		if out.Adopted {
+			return fmt.Errorf("%w: %s is rewritten, and adopted", ErrInvariant, out.Range)
+		}
 		if out.LiveTombstones > 0 && !slices.ContainsFunc(inputs, func(s Segment) bool {
 			return s.LiveTombstones > 0 && s.CompactedAt.Equal(out.CompactedAt)
 		}) {
@@ -289,6 +314,16 @@ func (m *Manifest) check() error {
 	}
 	if err := checkTiles(m.Compacted); err != nil {
 		return broken("compacted: %v", err)
+	}
+	for i := range m.Compacted {
+		if s := &m.Compacted[i]; !s.Adopted && s.Info.Counts.Commits+s.Info.Counts.Aborts > 0 {
+			return broken("compacted: %s has markers, and is not adopted", s.Range)
+		}
+	}
+	for i := range m.Originals {
+		if s := &m.Originals[i]; s.Adopted {
+			return broken("originals: %s is adopted", s.Range)
+		}
 	}
 	if n := len(m.Compacted); n > 0 {
 		if !m.Compacted[0].Range.After.IsNone() || m.Compacted[n-1].Range.Through != m.Horizon {

@@ -25,8 +25,13 @@ const formatVersion = 1
 const maxManifestBytes = 8 << 20
 
 // features are the feature names that this program knows, for readers and
-// writers alike. There are none yet.
-var features []string
+// writers alike.
+var features = []string{featureAdoption}
+
+// featureAdoption is required of readers where a compacted segment has the
+// objects of an original: who takes an object for one segment, with one set of
+// dead rows, would show what is dead.
+const featureAdoption = "adoption"
 
 // compatibility heads every object of this package. A program that meets a
 // name it does not know in ReaderRequired refuses to read; in WriterRequired,
@@ -119,6 +124,9 @@ func encode(m *Manifest, known []partRef, name func(n int) string) (*encoded, er
 	wire := wireManifest{
 		compatibility: compatibility{formatVersion, []string{}, []string{}},
 		Manifest:      *m,
+	}
+	if slices.ContainsFunc(m.Compacted, func(s Segment) bool { return s.Adopted }) {
+		wire.ReaderRequired = append(wire.ReaderRequired, featureAdoption)
 	}
 	segmentID := func(s Segment) string { return s.Range.Through.String() + s.Object }
 	var errs [3]error

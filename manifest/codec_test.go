@@ -136,7 +136,7 @@ func TestWhatANewerProgramWroteIsRefused(t *testing.T) {
 
 	s := new(mem.Store)
 	topic := newTopic(t, s)
-	topic.writerRequired = []string{"adopted-originals"}
+	topic.writerRequired = []string{"sealed-values"}
 	if _, err := topic.Latest(t.Context()); err != nil {
 		t.Errorf("a topic that must not be written cannot be read: %v", err)
 	}
@@ -214,6 +214,23 @@ func TestBadSettingsAreRefused(t *testing.T) {
 	} {
 		if got, err := DefaultSettings().With(assignment); !errors.Is(err, ErrSetting) || got != DefaultSettings() {
 			t.Errorf("With(%q) = %+v, %v, want ErrSetting", assignment, got, err)
+		}
+	}
+}
+
+// A program from before adoption would take an object for one segment, with one
+// set of dead rows.
+func TestAManifestWithAnAdoptedSegmentAsksForItsReaders(t *testing.T) {
+	for _, adopted := range []bool{false, true} {
+		m := many(1)
+		m.Compacted = []Segment{m.Originals[0]}
+		m.Compacted[0].Adopted, m.Horizon, m.MaxRead = adopted, m.Last, m.Last
+		body := encoding(t, m)
+		if got := strings.Contains(body, `"reader_required":["adoption"]`); got != adopted {
+			t.Errorf("adopted %v: %s", adopted, body)
+		}
+		if _, _, err := decode([]byte(body), nil); err != nil {
+			t.Errorf("adopted %v: %v", adopted, err)
 		}
 	}
 }

@@ -93,11 +93,15 @@ type Segment struct {
 	Index  string         `json:"index,omitempty"`
 	Info   segments.Info  `json:"info"`
 
-	// Of compacted segments: the size of its rows before compression, which is
-	// what settings.SegmentBytes bounds; the rows that died since it was
-	// written; the live tombstones; and the time of the commit that first
-	// compacted them, from which their retention counts.
-	RowBytes       int64     `json:"row_bytes,omitempty"`
+	// RowBytes is the size of its rows before compression, which is what
+	// Settings.SegmentBytes bounds.
+	RowBytes int64 `json:"row_bytes,omitempty"`
+
+	// Of compacted segments: whether its objects are those of an original,
+	// which may be trimmed by now; the rows that are not shown, in an adopted
+	// file also those that never were; the live tombstones; and the time of the
+	// commit that first compacted them, from which their retention counts.
+	Adopted        bool      `json:"adopted,omitempty"`
 	Dead           *DeadRows `json:"dead,omitempty"`
 	LiveTombstones int64     `json:"live_tombstones,omitempty"`
 	CompactedAt    time.Time `json:"compacted_at,omitzero"`

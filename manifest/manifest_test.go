@@ -149,7 +149,7 @@ func TestAnEditIsRefusedWhereItsBaseHasChanged(t *testing.T) {
 		Topic: "T", Name: "orders", Commit: "C", Settings: DefaultSettings(), Time: epoch,
 		Last: at(3, 1), MaxRead: at(3, 0), Horizon: at(2, 1), RetainedAfter: at(0, 1), MinJob: "J0", Fenced: []JobID{"J5"},
 		Originals: []Segment{
-			stretch("A/1", at(0, 1), at(1, 1)), stretch("A/2", at(1, 1), at(2, 1)), stretch("A/3", at(2, 1), at(3, 1)),
+			stretch("A/1", at(0, 1), at(1, 1)), stretch("A/2", at(1, 1), at(2, 1)), stretch("A/3", at(2, 1), at(3, 0)), stretch("A/4", at(3, 0), at(3, 1)),
 		},
 		Compacted: []Segment{stretch("B/1", segments.None, at(1, 1)), stretch("B/2", at(1, 1), at(2, 1))},
 	}
@@ -171,6 +171,12 @@ func TestAnEditIsRefusedWhereItsBaseHasChanged(t *testing.T) {
 	whole.LiveTombstones, whole.CompactedAt = 1, epoch
 	younger := whole
 	younger.CompactedAt = epoch.Add(1)
+	adopt := func(change func(*Segment)) Compact {
+		s := base.Originals[2]
+		s.Adopted = true
+		change(&s)
+		return Compact{From: at(2, 1), To: at(3, 0), Outputs: []Segment{s}}
+	}
 	reclaim := func(out Segment, died int64, inputs ...Reclaimed) Compact {
 		return Compact{From: at(2, 1), To: at(2, 1), Reclaims: []Reclaim{{Inputs: inputs, Outputs: []Segment{out}, Died: died}}}
 	}
@@ -197,6 +203,17 @@ func TestAnEditIsRefusedWhereItsBaseHasChanged(t *testing.T) {
 		{"compact what is gone", "J1", Compact{From: at(2, 1), To: at(3, 0), Inputs: []string{"d/A/9"}, Outputs: []Segment{stretch("J/1", at(2, 1), at(3, 0))}}, ErrConflict},
 		{"compact past an open transaction", "J1", Compact{From: at(2, 1), To: at(3, 1), Outputs: []Segment{stretch("J/1", at(2, 1), at(3, 1))}}, ErrInvariant},
 		{"compact with a gap", "J1", Compact{From: at(2, 1), To: at(3, 0)}, ErrInvariant},
+		{"adopt", "J1", adopt(func(*Segment) {}), nil},
+		{"adopt what is gone", "J1", adopt(func(s *Segment) { s.Object = "d/A/9" }), ErrConflict},
+		{"adopt with another index", "J1", adopt(func(s *Segment) { s.Index = "x/A/9" }), ErrInvariant},
+		{"adopt other rows", "J1", adopt(func(s *Segment) { s.Info.Counts.Messages-- }), ErrInvariant},
+		{"adopt a part", "J1", adopt(func(s *Segment) { s.Range.After = at(2, 0) }), ErrInvariant},
+		{"markers in what is not adopted", "J1", adopt(func(s *Segment) { s.Adopted, s.Info.Counts.Commits = false, 1 }), ErrInvariant},
+		{"an original that is adopted", "J1", Append{After: at(3, 1), Segments: []Segment{func() Segment {
+			s := stretch("J/1", at(3, 1), at(3, 4))
+			s.Adopted = true
+			return s
+		}()}, MaxRead: at(3, 4)}, ErrInvariant},
 		{"compact nothing", "J1", Compact{From: at(2, 1), To: at(2, 1)}, ErrInvariant},
 		{"more dead rows", "J1", Compact{From: at(2, 1), To: at(2, 1), Dead: []DeadUpdate{{Object: "d/B/2", Was: &one, Now: dead(2)}}}, nil},
 		{"dead rows that changed", "J1", Compact{From: at(2, 1), To: at(2, 1), Dead: []DeadUpdate{{Object: "d/B/2", Now: dead(2)}}}, ErrConflict},

@@ -84,6 +84,8 @@ func drawWorld(t *rapid.T) (*world, gen) {
 	w.batchBytes = rapid.SampledFrom([]int64{1, 250, 600, 1 << 20}).Draw(t, "batchBytes")
 	share := rapid.SampledFrom([]int{0, 1, 2, 5}).Draw(t, "cutOf10")
 	w.cut = func() bool { return share > 0 && rapid.IntRange(1, 10).Draw(t, "cut") <= share }
+	adopts := rapid.SampledFrom([]int{0, 1, 3}).Draw(t, "adoptOf3")
+	w.adopt = func() bool { return adopts > 0 && rapid.IntRange(1, 3).Draw(t, "adopt") <= adopts }
 	return w, gen{keys: []string{"a", "b", "c", "d", "", "-"}, txns: rapid.Bool().Draw(t, "txns")}
 }
 

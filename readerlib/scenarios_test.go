@@ -289,3 +289,39 @@ func TestATombstoneBelowTheHorizonIsNoTrace(t *testing.T) {
 		t.Errorf("changes are %+v, want b and that a is gone", got)
 	}
 }
+
+// One object is two segments, an original and a compacted one with dead rows,
+// and a reader of the raw view that gets a key opens it as both.
+func TestAnAdoptedFileIsReadAsBothThatItIs(t *testing.T) {
+	w := newWorld(t, nil)
+	w.adopt = func() bool { return true }
+	w.ingest(t, msg("1:0", "a", "1"), in("1,1", msg("1:1", "b", "1")), msg("1:2", "c", "1"), msg("1:3", "c", "-"), marker("1:4", segments.KindAbort, "1,1"))
+	w.ingest(t, msg("2:0", "d", "1"))
+	w.compact(t, pos("1:4"), always)
+	if s := w.head.Compacted[0]; s.Object != w.head.Originals[0].Object || s.LiveRows() != 1 {
+		t.Fatalf("the original is not adopted: %+v", s)
+	}
+	for _, trimmed := range []bool{false, true} {
+		if trimmed {
+			w.trim(t, pos("1:4"))
+		}
+		for _, o := range []readerlib.Options{{}, folded} {
+			r := open(t, w, o)
+			got := collect(t, r.Messages(w.ctx))
+			diff(t, o, fmt.Sprint("messages, trimmed ", trimmed), got, w.now().list(o.View, o.Isolation))
+			for _, key := range []string{"a", "b", "c", "d"} {
+				m, ok, err := r.Get(w.ctx, []byte(key))
+				if want := key == "a" || key == "d"; err != nil || ok != want {
+					t.Errorf("get %s is %s, %v, %v, want %v", key, m.Position, ok, err, want)
+				}
+			}
+			found, err := r.Fetch(w.ctx, pos("1:0"), pos("2:0"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := map[bool]int{false: 4, true: 2}[trimmed]; len(found.Messages) != want || len(found.Failed) > 0 {
+				t.Errorf("fetch found %d messages, want %d; failed %v", len(found.Messages), want, found.Failed)
+			}
+		}
+	}
+}

@@ -44,8 +44,8 @@ func (s *snapshot) view(v View, iso Isolation) view {
 // open opens the segment of a stretch. It costs one ranged read, and one more
 // where the segment has dead rows; nothing while the head is held.
 func (s *snapshot) open(ctx context.Context, st stretch) (*opened, error) {
-	object := st.segment.Object
-	h, ok := s.heads.get(object)
+	name := headName{st.segment.Object, st.folded}
+	h, ok := s.heads.get(name)
 	if !ok {
 		var err error
 		if h.file, err = s.topic.OpenSegment(ctx, st.segment); err != nil {
@@ -56,7 +56,7 @@ func (s *snapshot) open(ctx context.Context, st stretch) (*opened, error) {
 				return nil, expired(err)
 			}
 		}
-		s.heads.put(object, h)
+		s.heads.put(name, h)
 	}
 	return &opened{stretch: st, file: h.file, dead: h.dead}, nil
 }
@@ -111,29 +111,36 @@ type head struct {
 	dead *roaring.Bitmap
 }
 
-// heads keeps the heads that were used last.
-type heads struct {
-	held map[string]head
-	used []string // the one used last is last
+// headName tells heads apart. A compacted segment may have the objects of an
+// original, and then the two differ in their dead rows.
+type headName struct {
+	object string
+	folded bool
 }
 
-func (h *heads) get(object string) (head, bool) {
-	found, ok := h.held[object]
+// heads keeps the heads that were used last.
+type heads struct {
+	held map[headName]head
+	used []headName // the one used last is last
+}
+
+func (h *heads) get(name headName) (head, bool) {
+	found, ok := h.held[name]
 	if ok {
-		i := slices.Index(h.used, object)
-		h.used = append(slices.Delete(h.used, i, i+1), object)
+		i := slices.Index(h.used, name)
+		h.used = append(slices.Delete(h.used, i, i+1), name)
 	}
 	return found, ok
 }
 
-func (h *heads) put(object string, opened head) {
+func (h *heads) put(name headName, opened head) {
 	if h.held == nil {
-		h.held = make(map[string]head)
+		h.held = make(map[headName]head)
 	}
 	if len(h.used) == maxHeads {
 		delete(h.held, h.used[0])
 		h.used = slices.Delete(h.used, 0, 1)
 	}
-	h.held[object] = opened
-	h.used = append(h.used, object)
+	h.held[name] = opened
+	h.used = append(h.used, name)
 }

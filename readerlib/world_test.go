@@ -43,6 +43,9 @@ type world struct {
 	cut        func() bool
 	batchBytes int64
 
+	// adopt says whether a compacted segment takes over the file of an original.
+	adopt func() bool
+
 	txns   txnfilter.State
 	rows   []segments.Message // every row there ever was, in order
 	models []*model           // of the versions, by number
@@ -54,7 +57,7 @@ func newWorld(t tb, store objstore.Store, settings ...string) *world {
 	if store == nil {
 		store = new(mem.Store)
 	}
-	w := &world{ctx: context.Background(), store: store, cut: func() bool { return false }}
+	w := &world{ctx: context.Background(), store: store, cut: func() bool { return false }, adopt: func() bool { return false }}
 	s := manifest.DefaultSettings()
 	for _, setting := range settings {
 		var err error
@@ -228,18 +231,53 @@ func (w *world) compact(t tb, to segments.Position, expire func(segments.Message
 	if to == was.horizon && maps.Equal(live, was.live) {
 		return
 	}
-	var entries []segments.Position
-	for _, e := range entriesOf(w.rows) {
-		if e.After(was.horizon) && !e.After(to) {
-			entries = append(entries, e)
-		}
-	}
 	job := w.id()
 	w.commit(t, job, manifest.Compact{
 		From: was.horizon, To: to,
-		Outputs: w.write(t, job, was.horizon, entries, fresh),
+		Outputs: w.fold(t, segments.Range{After: was.horizon, Through: to}, fresh, live),
 		Dead:    w.deaden(t, job, live),
 	}, live)
+}
+
+// fold makes the compacted segments that tile covers, and hold rows. Some are
+// originals that lie in it whole.
+func (w *world) fold(t tb, covers segments.Range, rows []segments.Message, live map[segments.Position]bool) []manifest.Segment {
+	t.Helper()
+	var made []manifest.Segment
+	write := func(r segments.Range) {
+		var entries []segments.Position
+		for _, e := range entriesOf(w.rows) {
+			if r.Contains(e) {
+				entries = append(entries, e)
+			}
+		}
+		n := 0
+		for n < len(rows) && r.Contains(rows[n].Position) {
+			n++
+		}
+		made = append(made, w.write(t, w.id(), r.After, entries, rows[:n])...)
+		rows = rows[n:]
+	}
+	after := covers.After
+	for i := range w.head.Originals {
+		s := w.head.Originals[i]
+		if s.Range.Clip(covers) != s.Range || s.Object == "" || !w.adopt() {
+			continue
+		}
+		write(segments.Range{After: after, Through: s.Range.After})
+		s.Adopted = true
+		if dead := w.deadOf(t, &s, live); !dead.IsEmpty() {
+			now := w.putDead(t, manifest.DeadKey(manifest.JobID(w.id()), 1), dead)
+			s.Dead = &now
+		}
+		for len(rows) > 0 && s.Range.Contains(rows[0].Position) {
+			rows = rows[1:]
+		}
+		made = append(made, s)
+		after = s.Range.Through
+	}
+	write(segments.Range{After: after, Through: covers.Through})
+	return made
 }
 
 // deaden writes the dead rows of the compacted segments of which less lives.
@@ -251,25 +289,7 @@ func (w *world) deaden(t tb, job string, live map[segments.Position]bool) []mani
 		if s.Object == "" {
 			continue
 		}
-		f, err := w.topic.OpenSegment(w.ctx, s)
-		if err != nil {
-			t.Fatalf("open: %v", err)
-		}
-		all := make([]int, len(f.Blocks()))
-		for n := range all {
-			all[n] = n
-		}
-		dead := roaring.New()
-		for rows, err := range f.Scan(w.ctx, all, segments.Headers) {
-			if err != nil {
-				t.Fatalf("scan: %v", err)
-			}
-			for i := range rows.Len() {
-				if !live[rows.Position(i)] {
-					dead.Add(rows.First() + uint32(i))
-				}
-			}
-		}
+		dead := w.deadOf(t, s, live)
 		was := int64(0)
 		if s.Dead != nil {
 			was = s.Dead.Rows
@@ -277,19 +297,46 @@ func (w *world) deaden(t tb, job string, live map[segments.Position]bool) []mani
 		if int64(dead.GetCardinality()) == was {
 			continue
 		}
-		body, err := dead.MarshalBinary()
-		if err != nil {
-			t.Fatalf("dead rows: %v", err)
-		}
-		sum := sha256.Sum256(body)
-		now := manifest.DeadRows{
-			Object: manifest.DeadKey(manifest.JobID(job), i+1), Bytes: int64(len(body)),
-			SHA256: hex.EncodeToString(sum[:]), Rows: int64(dead.GetCardinality()),
-		}
-		w.put(t, now.Object, bytes.NewReader(body))
+		now := w.putDead(t, manifest.DeadKey(manifest.JobID(job), i+1), dead)
 		updates = append(updates, manifest.DeadUpdate{Object: s.Object, Was: s.Dead, Now: now})
 	}
 	return updates
+}
+
+// deadOf is the rows of s that do not live.
+func (w *world) deadOf(t tb, s *manifest.Segment, live map[segments.Position]bool) *roaring.Bitmap {
+	t.Helper()
+	f, err := w.topic.OpenSegment(w.ctx, s)
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	all := make([]int, len(f.Blocks()))
+	for n := range all {
+		all[n] = n
+	}
+	dead := roaring.New()
+	for rows, err := range f.Scan(w.ctx, all, segments.Headers) {
+		if err != nil {
+			t.Fatalf("scan: %v", err)
+		}
+		for i := range rows.Len() {
+			if !live[rows.Position(i)] {
+				dead.Add(rows.First() + uint32(i))
+			}
+		}
+	}
+	return dead
+}
+
+func (w *world) putDead(t tb, key string, dead *roaring.Bitmap) manifest.DeadRows {
+	t.Helper()
+	body, err := dead.MarshalBinary()
+	if err != nil {
+		t.Fatalf("dead rows: %v", err)
+	}
+	sum := sha256.Sum256(body)
+	w.put(t, key, bytes.NewReader(body))
+	return manifest.DeadRows{Object: key, Bytes: int64(len(body)), SHA256: hex.EncodeToString(sum[:]), Rows: int64(dead.GetCardinality())}
 }
 
 // trim drops the originals through an entry that ends its ledger.
