@@ -21,19 +21,11 @@ func bury(ctx context.Context, store *shelf, f *folded, tell *teller) ([]manifes
 		if !s.older || f.died[i].IsEmpty() || f.rewritten[s.segment.Object] {
 			continue
 		}
-		dead := roaring.Or(s.out, f.died[i])
-		body, err := bitmapBytes(dead)
+		now, body, err := store.dead(roaring.Or(s.out, f.died[i]))
 		if err != nil {
 			return nil, fmt.Errorf("write dead rows of %s: %w", s.segment.Object, err)
 		}
-		sum := sha256.Sum256(body)
-		now := manifest.DeadRows{
-			Object: store.deadKey(),
-			Bytes:  int64(len(body)),
-			SHA256: hex.EncodeToString(sum[:]),
-			Rows:   int64(dead.GetCardinality()),
-		}
-		if err := store.put(ctx, now.Object, bytes.NewReader(body)); err != nil {
+		if err := store.put(ctx, now.Object, body); err != nil {
 			return nil, err
 		}
 		updates = append(updates, manifest.DeadUpdate{
@@ -45,6 +37,21 @@ func bury(ctx context.Context, store *shelf, f *folded, tell *teller) ([]manifes
 		tell.tell(Buried{Object: s.segment.Object, Rows: now.Rows})
 	}
 	return updates, nil
+}
+
+// dead names dead rows, and gives the body to put under that name.
+func (s *shelf) dead(rows *roaring.Bitmap) (manifest.DeadRows, *bytes.Reader, error) {
+	body, err := bitmapBytes(rows)
+	if err != nil {
+		return manifest.DeadRows{}, nil, err
+	}
+	sum := sha256.Sum256(body)
+	return manifest.DeadRows{
+		Object: s.deadKey(),
+		Bytes:  int64(len(body)),
+		SHA256: hex.EncodeToString(sum[:]),
+		Rows:   int64(rows.GetCardinality()),
+	}, bytes.NewReader(body), nil
 }
 
 // bitmapBytes is the portable form of rows. The same rows give the same bytes,

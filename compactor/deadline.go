@@ -201,6 +201,7 @@ func (r *Result) add(next Result) {
 		r.State, r.Quarantined = next.State, next.Quarantined
 	}
 	r.Estimate.add(next.Estimate)
+	r.Adopted.add(next.Adopted)
 	a, b := &r.Rows, next.Rows
 	a.In += b.In
 	a.Kept += b.Kept

@@ -17,9 +17,12 @@
 //	resolve   per range of digests: merge the key indexes of dirty and older
 //	          segments, and choose the winner of each key that a dirty segment
 //	          has. What lost is a set of rows per segment.
-//	write     per run of dirty originals: what is left of them goes, in
-//	          position order, into new compacted segments that cover (H, H']
-//	          without a gap. One process does all of these as one stream.
+//	adopt     a dirty original of which enough is left becomes a compacted
+//	          segment as it is, with a bitmap of dead rows.
+//
+//	write     per run of other dirty originals: what is left of them goes, in
+//	          position order, into new compacted segments. With the adopted ones
+//	          they cover (H, H'] without a gap.
 //
 //	reclaim   neighbours among the older segments that waste too much, or are
 //	          too small, are rewritten together.
@@ -39,8 +42,7 @@
 //
 // # Not here yet
 //
-// Tasks on several machines, and compacted segments that adopt the file of an
-// original are later work. There is no task that makes a missing key
-// index: the segment writer makes the index with the segment, so none is ever
-// missing.
+// Tasks on several machines are later work. There is no task that makes a
+// missing key index: the segment writer makes the index with the segment, so
+// none is ever missing.
 package compactor

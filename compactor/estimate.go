@@ -4,7 +4,7 @@ import "github.com/ledgerfold/ledgerfold/manifest"
 
 // Estimate is what a plan is expected to cost, before anything was read, or what
 // it has cost: the requests and bytes that a store bills. Listings count as gets. Bytes and
-// puts are bounds, as if no row would die; gets are about right. The rewriting
+// puts are bounds, whatever dies; gets are about right where nothing is adopted. The rewriting
 // of segments that waste space only because of what dies in this run is not in
 // it: nobody knows before.
 type Estimate struct {
@@ -62,6 +62,13 @@ func estimate(m *manifest.Manifest, p *Plan, dirty []*manifest.Segment, policy P
 	}
 	var rows, bytes int64
 	for _, s := range dirty {
+		written := s.Info.Bytes
+		if as := stretchOf(s, s.Info.Counts.Rows()); s.Range.Clip(p.Range()) == s.Range && as.tier(m.Settings.SegmentBytes) < 0 {
+			// It is adopted, unless so much of it is dead that less is left.
+			written = int64((1 - m.Settings.MaxDeadShare) * float64(written))
+			e.Puts++
+			e.WriteBytes += s.Info.Counts.Rows() * rowBytes
+		}
 		index(s)
 		if needsHeaders(s, m.Settings, p.Range()) {
 			headers := min(s.Info.Counts.Rows()*headerBytes, s.Info.Bytes)
@@ -70,9 +77,9 @@ func estimate(m *manifest.Manifest, p *Plan, dirty []*manifest.Segment, policy P
 		}
 		e.Gets += ceil(s.Info.Bytes, policy.PieceBytes)
 		e.ReadBytes += s.Info.Bytes
-		e.WriteBytes += s.Info.Bytes + s.Info.Index.Bytes
+		e.WriteBytes += written + s.Info.Index.Bytes
 		rows += s.Info.Counts.Rows()
-		bytes += s.Info.Bytes
+		bytes += written
 	}
 	if len(older) > 0 {
 		e.WriteBytes += rows * rowBytes

@@ -17,19 +17,8 @@ type piece struct {
 	rows *roaring.Bitmap
 }
 
-// pieces cuts what is left of originals into pieces of about so many bytes, in
-// position order.
-func (f *folded) pieces(bytes int64) []piece {
-	var list []piece
-	for i, s := range f.sources {
-		if !s.older {
-			list = append(list, s.pieces(f.left[i], bytes)...)
-		}
-	}
-	return list
-}
-
-// pieces cuts some rows of s into pieces.
+// pieces cuts some rows of s into pieces of about so many bytes, in position
+// order.
 func (s *source) pieces(left *roaring.Bitmap, bytes int64) []piece {
 	var list []piece
 	blocks := s.file.Blocks()

@@ -41,6 +41,14 @@ type Written struct {
 	Bytes  int64
 }
 
+// TookOver says that an original was adopted.
+type TookOver struct {
+	Object string
+	Range  segments.Range
+	Rows   int64 // that are shown
+	Bytes  int64 // of the file
+}
+
 // Reclaimed says that neighbouring compacted segments were rewritten.
 type Reclaimed struct {
 	Range           segments.Range
@@ -81,6 +89,7 @@ func (Planned) event()   {}
 func (Scanned) event()   {}
 func (Resolved) event()  {}
 func (Written) event()   {}
+func (TookOver) event()  {}
 func (Reclaimed) event() {}
 func (Buried) event()    {}
 func (Overtaken) event() {}
@@ -100,6 +109,10 @@ func (e Resolved) String() string { return fmt.Sprintf("resolved range %d of %d"
 
 func (e Written) String() string {
 	return fmt.Sprintf("wrote %s: %s, %d rows, %d bytes", e.Object, e.Range, e.Rows, e.Bytes)
+}
+
+func (e TookOver) String() string {
+	return fmt.Sprintf("adopted %s: %s, %d rows, %d bytes", e.Object, e.Range, e.Rows, e.Bytes)
 }
 
 func (e Reclaimed) String() string {

@@ -43,23 +43,30 @@ func stretches(tier []manifest.Segment, f *folded) []stretch {
 	list := make([]stretch, len(tier))
 	for i := range tier {
 		seg := &tier[i]
-		s := stretch{rows: seg.Info.Counts.Rows(), live: seg.LiveRows(), tombstones: seg.LiveTombstones, since: seg.CompactedAt}
+		live, tombstones := seg.LiveRows(), seg.LiveTombstones
 		if f != nil {
 			if from, died := f.of(seg.Object); from != nil {
-				s.live -= int64(died.GetCardinality())
-				s.tombstones -= int64(from.tombstones.AndCardinality(died))
+				live -= int64(died.GetCardinality())
+				tombstones -= int64(from.tombstones.AndCardinality(died))
 			}
 		}
-		size := seg.RowBytes
-		if size == 0 {
-			size = seg.Info.Bytes
-		}
-		if s.rows > 0 {
-			s.size = int64(float64(size) / float64(s.rows) * float64(s.live))
-		}
-		list[i] = s
+		list[i] = stretchOf(seg, live)
+		list[i].tombstones, list[i].since = tombstones, seg.CompactedAt
 	}
 	return list
+}
+
+// stretchOf is a segment of which so many rows are live.
+func stretchOf(s *manifest.Segment, live int64) stretch {
+	size := s.RowBytes
+	if size == 0 {
+		size = s.Info.Bytes // written by a program that did not tell
+	}
+	of := stretch{rows: s.Info.Counts.Rows(), live: live}
+	if of.rows > 0 {
+		of.size = int64(float64(size) / float64(of.rows) * float64(live))
+	}
+	return of
 }
 
 // rewrite puts what is left of neighbouring segments into new ones.

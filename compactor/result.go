@@ -31,8 +31,9 @@ type Result struct {
 	Horizon segments.Position `json:"horizon"`
 	manifest.Report
 
-	Stop Stop  `json:"stop"`           // why the horizon is not further
-	Left *Left `json:"left,omitempty"` // if its time was up
+	Adopted Adopted `json:"adopted"`
+	Stop    Stop    `json:"stop"`           // why the horizon is not further
+	Left    *Left   `json:"left,omitempty"` // if its time was up
 
 	Quarantined []manifest.Quarantined `json:"quarantined,omitempty"` // what holds the horizon
 

@@ -39,6 +39,8 @@ type run struct {
 	tell  *teller
 	store *shelf
 	quarantine
+
+	adopted Adopted // by the last try
 }
 
 func (r *run) run(ctx context.Context) (Result, error) {
@@ -131,7 +133,7 @@ func (r *run) fold(ctx, work context.Context, m *manifest.Manifest, commit manif
 	}
 	r.store.keep()
 	result.made(next)
-	result.Report, result.Wrote = edit.Report, r.store.wrote
+	result.Report, result.Adopted, result.Wrote = edit.Report, r.adopted, r.store.wrote
 	r.tell.tell(Committed{Version: next.Version, Horizon: next.Horizon, Report: edit.Report})
 	return result, nil
 }
@@ -159,18 +161,18 @@ func (r *run) do(ctx context.Context, m *manifest.Manifest, p *Plan, b *bounds) 
 		policy: r.job.Policy,
 		tell:   r.tell,
 	}
-	w, err := o.write(ctx, f.pieces(r.job.Policy.PieceBytes), shape{
-		covers: p.Range(),
-		from:   overlapping(m.Originals, p.Range()),
-		since:  p.Now,
-		bytes:  m.Settings.SegmentBytes,
+	all, err := o.make(ctx, f.parts(p.Range(), m.Settings, r.job.Policy.PieceBytes), shape{
+		from:  overlapping(m.Originals, p.Range()),
+		since: p.Now,
+		bytes: m.Settings.SegmentBytes,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if w.rows != f.report.Rows.Kept {
-		return nil, fmt.Errorf("%w: %d rows were kept, but %d written", manifest.ErrInvariant, f.report.Rows.Kept, w.rows)
+	if all.rows != f.report.Rows.Kept {
+		return nil, fmt.Errorf("%w: %d rows were kept, but segments with %d made", manifest.ErrInvariant, f.report.Rows.Kept, all.rows)
 	}
+	r.adopted = all.adopted
 	reclaims, err := reclaim(ctx, r.topic, m, f, o, b)
 	if err != nil {
 		return nil, err
@@ -180,7 +182,7 @@ func (r *run) do(ctx context.Context, m *manifest.Manifest, p *Plan, b *bounds) 
 		return nil, err
 	}
 	return &manifest.Compact{
-		From: p.From, To: p.To, Inputs: p.Inputs, Outputs: w.list,
+		From: p.From, To: p.To, Inputs: p.Inputs, Outputs: all.list,
 		Dead: dead, Reclaims: reclaims, Report: f.report,
 	}, nil
 }

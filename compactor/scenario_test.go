@@ -1,6 +1,7 @@
 package compactor
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
@@ -345,6 +346,9 @@ func TestHorizonsInTheMiddleOfSegments(t *testing.T) {
 func TestSegmentsAreSealedAtTheirSizeAndTile(t *testing.T) {
 	w := testWorld(t, "segment_bytes=1KiB")
 	var text strings.Builder
+	for n := range 8 { // so much of it dies that it is not adopted
+		fmt.Fprintf(&text, "0:%d a=%s\n", n, strings.Repeat("x", 600))
+	}
 	for _, line := range []string{"1:0:0/2 a", "1:0:1/2 b", "1:1 c", "1:2:0/2 d", "1:2:1/2 e", "2:0 f", "2:4 g", "3:0 h"} {
 		text.WriteString(line + "=" + strings.Repeat("x", 600) + "\n")
 	}

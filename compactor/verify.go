@@ -3,6 +3,7 @@ package compactor
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -54,7 +55,7 @@ type Finding struct {
 // about the store, or about ctx. It reads everything once, and headers twice;
 // in memory are the key index of one segment, and a page of each.
 func Verify(ctx context.Context, t *manifest.Topic, m *manifest.Manifest) (Proof, error) {
-	v := verifier{topic: t, manifest: m, proof: Proof{Topic: m.Name, Version: m.Version, Findings: []Finding{}}}
+	v := verifier{topic: t, manifest: m, read: make(map[string]segments.Info), proof: Proof{Topic: m.Name, Version: m.Version, Findings: []Finding{}}}
 	err := v.verify(ctx)
 	if err != nil {
 		return v.proof, fmt.Errorf("verify %q: %w", m.Name, err)
@@ -65,6 +66,7 @@ func Verify(ctx context.Context, t *manifest.Topic, m *manifest.Manifest) (Proof
 type verifier struct {
 	topic    *manifest.Topic
 	manifest *manifest.Manifest
+	read     map[string]segments.Info // objects that were read whole, and as what
 	proof    Proof
 }
 
@@ -108,8 +110,17 @@ func wrong(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", manifest.ErrInvariant, fmt.Sprintf(format, args...))
 }
 
-// segment verifies one segment by itself.
+// segment verifies one segment by itself. An adopted one is read where it is an
+// original, if it still is one.
 func (v *verifier) segment(ctx context.Context, s *manifest.Segment) error {
+	if was, read := v.read[s.Object]; read && reflect.DeepEqual(was, s.Info) {
+		file, err := v.topic.OpenSegment(ctx, s)
+		if err != nil {
+			return err
+		}
+		return inspectDead(ctx, v.topic, s, file)
+	}
+	v.read[s.Object] = s.Info
 	if err := inspect(ctx, v.topic, s); err != nil {
 		return err
 	}
@@ -137,6 +148,12 @@ func inspect(ctx context.Context, t *manifest.Topic, s *manifest.Segment) error 
 	if err := inspectIndex(ctx, t.Hasher(), file); err != nil {
 		return err
 	}
+	return inspectDead(ctx, t, s, file)
+}
+
+// inspectDead reads the dead rows of a segment, and compares their number and
+// that of live tombstones.
+func inspectDead(ctx context.Context, t *manifest.Topic, s *manifest.Segment, file *segments.File) error {
 	dead, err := t.DeadRows(ctx, s)
 	if err != nil {
 		return err
@@ -213,12 +230,11 @@ func (v *verifier) keys(ctx context.Context) error {
 		if s.Object == "" {
 			continue
 		}
-		// Every row takes part, the dead ones too: they are to be explained.
-		folded := &source{segment: s, out: roaring.New()}
-		if folded.file, err = v.topic.OpenSegment(ctx, s); err != nil {
-			return err
-		}
-		if folded.tombstones, err = folded.file.Tombstones(ctx); err != nil {
+		// Every row takes part, the dead ones too: they are to be explained. But
+		// not those of an adopted file that were never to be shown, as far as
+		// their transactions are remembered.
+		folded := &source{segment: s}
+		if err := openOriginal(ctx, v.topic, folded, s.Range, v.manifest.Settings, &txns, new(teller)); err != nil {
 			return err
 		}
 		dead, err := v.topic.DeadRows(ctx, s)
@@ -226,6 +242,9 @@ func (v *verifier) keys(ctx context.Context) error {
 			return err
 		}
 		c.sources, c.dead = append(c.sources, folded), append(c.dead, dead)
+		if shown := roaring.AndNot(folded.out, dead); !shown.IsEmpty() {
+			c.note(candidate{len(c.sources) - 1, shown.Minimum()}, "row %d is a marker or aborted, and is shown", shown.Minimum())
+		}
 	}
 	c.folded = len(c.sources)
 	through := segments.Range{After: segments.None, Through: v.manifest.Horizon}

@@ -186,10 +186,11 @@ func (w *world) append(lists ...[]row) {
 		sealed, err := sw.Seal(segments.Range{After: after, Through: last})
 		w.must(err)
 		s := manifest.Segment{
-			Range:  segments.Range{After: after, Through: last},
-			Object: manifest.DataKey(job, n),
-			Index:  manifest.IndexKey(job, n),
-			Info:   sealed.Info,
+			Range:    segments.Range{After: after, Through: last},
+			Object:   manifest.DataKey(job, n),
+			Index:    manifest.IndexKey(job, n),
+			Info:     sealed.Info,
+			RowBytes: sw.Bytes(),
 		}
 		w.must(w.topic.Put(context.Background(), s.Object, sealed.Data))
 		w.must(w.topic.Put(context.Background(), s.Index, sealed.Index))
@@ -246,11 +247,11 @@ func (w *world) liveRows(m *manifest.Manifest) []row {
 					w.Fatalf("%s in %s %s comes after %s", msg.Position, s.Object, s.Range, last)
 				}
 				last = msg.Position
-				if msg.Kind.IsMarker() {
-					w.Fatalf("marker %s in the compacted tier", msg.Position)
-				}
 				if dead.Contains(batch.First() + uint32(r)) {
 					continue
+				}
+				if msg.Kind.IsMarker() {
+					w.Fatalf("marker %s in the compacted tier", msg.Position)
 				}
 				if msg.Kind == segments.KindTombstone {
 					tombstones++

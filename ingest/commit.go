@@ -86,10 +86,11 @@ func (r *run) publish(ctx context.Context) error {
 		return err
 	}
 	segment := manifest.Segment{
-		Range:  covers,
-		Object: manifest.DataKey(r.settings.Job, r.objects),
-		Index:  manifest.IndexKey(r.settings.Job, r.objects),
-		Info:   sealed.Info,
+		Range:    covers,
+		Object:   manifest.DataKey(r.settings.Job, r.objects),
+		Index:    manifest.IndexKey(r.settings.Job, r.objects),
+		Info:     sealed.Info,
+		RowBytes: r.segment.Bytes(),
 	}
 	r.objects++ // a key is never used twice, whatever comes of this one
 	if err := r.put(ctx, segment, sealed); err != nil {

@@ -86,7 +86,7 @@ func newHistory(seed uint64) *history {
 		keys: 1 + d.IntN(len(keys)), keyless: pick(d, 0, 5, 10), tombstones: pick(d, 0, 2, 3, 6), empties: pick(d, 0, 4, 10),
 		txns: pick(d, 0, 0, 2, 4, 8), markers: pick(d, 2, 3, 5), marks: pick(d, 0, 2, 5), batches: pick(d, 0, 2, 4),
 		producers: pick(d, 0, 0, 1, 3), epochs: pick(d, 0, 4, 15), sources: pick(d, 0, 2, 4), withIDs: pick(d, 0, 1, 2, 3), bad: pick(d, 0, 30, 60),
-		publish: pick(d, 0, 2, 5), events: pick(d, 0, 0, 2), fillers: pick(d, 0, 0, 2, 4), extras: pick(d, 0, 5),
+		publish: pick(d, 0, 2, 5), events: pick(d, 0, 0, 2), fillers: pick(d, 0, 1, 2, 4), extras: pick(d, 0, 5),
 	}
 	if !d.oneIn(4) {
 		h.settings = append(h.settings, "compression=none") // it takes half the time
@@ -94,11 +94,13 @@ func newHistory(seed uint64) *history {
 	if d.oneIn(2) {
 		h.settings = append(h.settings, "segment_bytes=1KiB", "batch_bytes=1KiB")
 	}
+	// There are few keys, so of most originals most is dead.
+	h.settings = append(h.settings, pick(d, "max_dead_share=0.2", "max_dead_share=0.5", "max_dead_share=0.9", "max_dead_share=1"))
 	if d.oneIn(2) {
 		h.settings = append(h.settings, pick(d, "tombstone_retention=0s", "tombstone_retention=1h"))
 	}
-	if d.oneIn(2) {
-		h.settings = append(h.settings, pick(d, "retention=0s", "retention=1h"))
+	if !d.oneIn(4) {
+		h.settings = append(h.settings, pick(d, "retention=0s", "retention=0s", "retention=1h"))
 	}
 	for range d.IntN(4) {
 		h.settings = append(h.settings, drawSetting(d))

@@ -204,6 +204,7 @@ var corners = []string{
 	"run with rows kept", "run with rows superseded", "run with rows deleted", "run with rows aborted", "run with rows markers",
 	"run with rows expired", "run with rows keyless dropped",
 	"run with rows older superseded", "run with rows older deleted", "run with rows older expired",
+	"run that adopts an original", "an adopted original that is trimmed",
 	"trim: trimmed", "trim: nothing_to_do", "a trim that leaves what a held version needs", "a collection that expires versions", "a version gone",
 	"a promise kept over a step", "a message that was waited for by its time",
 	"a tagged version read", "refused: tag is taken", "refused: a version that is expired", "refused: a range that begins after its end",

@@ -450,3 +450,62 @@ func TestATrimIsNotHeldBackByWhatIsTrimmedAlready(t *testing.T) {
 	s.must(err)
 	s.wantNext(r, "1:0 a=1")
 }
+
+// A run takes over the file of an original as it is. The original is trimmed,
+// its aborted transaction is forgotten, and what no version names is collected:
+// the compacted view goes on showing what it showed, and nobody else shows a
+// row of the file.
+func TestAnAdoptedFileIsReadAfterItsOriginalIsTrimmed(t *testing.T) {
+	s := newShop(t, "segment_bytes=2KiB", "batch_bytes=1KiB", "retention=0s")
+	long := strings.Repeat("x", 600)
+	s.add(at("1:0", "a", "1"), at("1:1", "b", long),
+		`{"id":"1:2","key":"a","value":"2","txn":"1,1"}`, `{"id":"1:3","key":"c","value":"1","txn":"1,2"}`,
+		`{"id":"1:4","txn":"1,1","marker":"abort"}`, `{"id":"1:5","txn":"1,2","marker":"commit"}`,
+		at("1:6", "d", "1"), at("1:7", "e", "1"), at("1:8", "d", "2"))
+	s.add(at("2:0", "f", "1"))
+	result, err := s.compact()
+	s.must(err)
+	if result.Adopted.Segments != 1 || result.Adopted.Rows != 5 {
+		t.Fatalf("adopted %+v", result.Adopted)
+	}
+	view := []string{"1:0 a=1", "1:1 b=" + long, "1:3 c=1", "1:7 e=1", "1:8 d=2", "2:0 f=1"}
+	s.wantView(view...)
+
+	before := s.version()
+	wantAborted := func(want bool) {
+		m, err := s.topic.Latest(s.Context())
+		s.must(err)
+		if got := strings.Contains(string(m.Transactions), `"aborted":[{`); got != want {
+			t.Fatalf("transactions are %s", m.Transactions)
+		}
+	}
+	wantAborted(true)
+	_, err = s.trim()
+	s.must(err)
+	s.add(at("2:1", "g", "1")) // an ingest forgets what is trimmed
+	wantAborted(false)
+	s.wantChanges(before, "2:1 g=1")
+	_, err = s.collect(manifest.Keep{Since: s.now.Add(time.Hour), MinJob: s.jobID()}, true)
+	s.must(err)
+	s.wantView(append(view, "2:1 g=1")...)
+
+	raw, err := readerlib.Open(s.Context(), s.topic, readerlib.Options{})
+	s.must(err)
+	s.wantNext(raw, "2:0 f=1", "2:1 g=1")
+	for key, want := range map[string]string{"a": "1", "b": long, "c": "1", "d": "2", "e": "1", "f": "1", "g": "1"} {
+		got, ok, err := raw.Get(s.Context(), []byte(key))
+		s.must(err)
+		if !ok || string(got.Value) != want {
+			t.Errorf("%s is %q, %v", key, got.Value, ok)
+		}
+	}
+	found, err := raw.Fetch(s.Context(), segments.At(1, 0), segments.At(2, 0))
+	s.must(err)
+	var got []string
+	for _, m := range found.Messages {
+		got = append(got, brief(m))
+	}
+	if absent := fmt.Sprint(found.Absent); !slices.Equal(got, view) || absent != "[1:2 1:4..1:6]" || len(found.Failed) > 0 {
+		t.Errorf("fetched %q, absent %s, failed %v", got, absent, found.Failed)
+	}
+}

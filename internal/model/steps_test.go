@@ -152,6 +152,9 @@ func (w *world) takeRun() {
 		fail("run accounts for %v, want %v", got, account)
 	}
 	w.reach("run: " + state)
+	if result.Adopted.Segments > 0 {
+		w.reach("run that adopts an original")
+	}
 	for name := range account {
 		w.reach("run with rows " + name)
 	}
@@ -177,6 +180,23 @@ func (w *world) takeTrim() {
 			result.State, result.Version, result.Through, want, w.newest().number, w.t.trimmed)
 	}
 	w.reach("trim: " + want)
+	w.reachTrimmed()
+}
+
+// reachTrimmed counts what is only kept because a compacted segment has adopted
+// it.
+func (w *world) reachTrimmed() {
+	m, err := w.topic.Latest(ctx)
+	must(err)
+	for _, s := range m.Compacted {
+		if s.Adopted && !slices.ContainsFunc(m.Originals, func(o manifest.Segment) bool { return o.Object == s.Object }) {
+			w.reach("an adopted original that is trimmed")
+			if s.Info.Counts.Aborts > 0 {
+				w.reach("an adopted original that is trimmed, with an aborted transaction")
+			}
+			return
+		}
+	}
 }
 
 func (w *world) takeSet(assignment string) {

@@ -315,6 +315,8 @@ func (o *eye) Observe(e compactor.Event) {
 	switch e := e.(type) {
 	case compactor.Planned:
 		o.tries++
+	case compactor.TookOver:
+		o.actor.w.count("run: adopts an original")
 	case compactor.Overtaken:
 		if !o.actor.dead {
 			o.actor.w.count("run: overtaken")

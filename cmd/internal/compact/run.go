@@ -193,7 +193,7 @@ func newRunReport(s *program.Session) *runReport {
 	return &runReport{s, output.NewTable(s.Out,
 		output.Column{Name: "topic"}, output.Column{Name: "state"}, right("version"), right("horizon"),
 		right("in"), right("kept"), right("superseded"), right("deleted"), right("aborted"), right("markers"),
-		right("expired"), right("keyless"), right("older died"), right("requests"), right("planned"))}
+		right("expired"), right("keyless"), right("older died"), right("adopted"), right("requests"), right("planned"))}
 }
 
 func (r *runReport) add(result runAnswer) error {
@@ -206,7 +206,7 @@ func (r *runReport) add(result runAnswer) error {
 	rows, older := result.Rows, result.Older
 	return r.table.Row(result.Topic, result.State, result.Version, result.Horizon,
 		rows.In, rows.Kept, rows.Superseded, rows.Deleted, rows.Aborted, rows.Markers, rows.Expired, rows.KeylessDropped,
-		older.Superseded+older.Deleted+older.Expired,
+		older.Superseded+older.Deleted+older.Expired, result.Adopted.Rows,
 		result.Actual.Requests(), result.Estimate.Requests())
 }
 

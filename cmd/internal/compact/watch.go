@@ -32,7 +32,7 @@ func (w *runWatch) Observe(e compactor.Event) {
 	case compactor.Overtaken, compactor.Lifted, compactor.Committed:
 		w.s.Log.Info(e.String(), "topic", w.topic)
 		return
-	case compactor.Scanned, compactor.Resolved, compactor.Written:
+	case compactor.Scanned, compactor.Resolved, compactor.Written, compactor.TookOver:
 		w.bar.Add(1)
 	}
 	w.s.Log.Debug(e.String(), "topic", w.topic)
