@@ -56,7 +56,7 @@ func TestARunEndsInTimeAndKeepsWhatItHas(t *testing.T) {
 	want := whole.live()
 	commits := make(map[int]bool)
 	done := false
-	for limit := 0; !done; limit++ {
+	for limit := 0; !done; limit += stride {
 		synctest.Test(t, func(t *testing.T) { done = runFor(t, limit, want, commits) })
 	}
 	if len(commits) < 4 {
@@ -154,7 +154,7 @@ func (f onPlan) Observe(e Event) {
 
 // An error in a later slice leaves what was committed before.
 func TestAnErrorInALaterSliceLosesNothing(t *testing.T) {
-	for n := int64(0); ; n++ {
+	for n := int64(0); ; n += stride {
 		w := longWorld(t)
 		faulty := fault.New(w.store, fault.Rule{N: n, Fault: fault.Before, Verb: fault.Put}.Hook())
 		job := w.job(50)

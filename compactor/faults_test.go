@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/ledgerfold/ledgerfold/manifest"
@@ -92,7 +93,7 @@ func TestEveryRunCommitsOnce(t *testing.T) {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s, %s, land first %v", name, patience, landFirst), func(t *testing.T) {
-					for n := int64(0); failCall(t, n, f, pause, landFirst); n++ {
+					for n := int64(0); failCall(t, n, f, pause, landFirst); n += stride {
 					}
 				})
 			}
@@ -108,13 +109,12 @@ func failCall(t *testing.T, n int64, f fault.Fault, pause manifest.Pause, landFi
 	before := w.compactions()
 	armed := false
 	hook := fault.At(n, f)
-	var calls int64
+	var calls atomic.Int64
 	faulty := fault.New(w.store, func(op fault.Op) fault.Fault {
 		if !armed {
 			return fault.None
 		}
-		op.N = calls
-		calls++
+		op.N = calls.Add(1) - 1
 		return hook(op)
 	})
 	topic := w.through(faulty, pause)
@@ -244,12 +244,10 @@ func TestNothingIsLostInARace(t *testing.T) {
 			for n := int64(0); ; n++ {
 				w := busyWorld(t)
 				armed := false
-				var calls int64
+				var calls atomic.Int64
 				hooked := fault.New(w.store, func(fault.Op) fault.Fault {
-					if armed {
-						if calls++; calls-1 == n {
-							c.other(w)
-						}
+					if armed && calls.Add(1)-1 == n {
+						c.other(w)
 					}
 					return fault.None
 				})
@@ -260,7 +258,7 @@ func TestNothingIsLostInARace(t *testing.T) {
 				if err != nil {
 					t.Fatalf("before call %d: %v", n, err)
 				}
-				if calls <= n {
+				if calls.Load() <= n {
 					return
 				}
 				if r.State == StateNothingToDo || r.Horizon.Before(pos(t, "3:5")) {
@@ -326,10 +324,12 @@ func TestACancelledRunChangesNothing(t *testing.T) {
 	before := w.latest().Version
 	for n := int64(0); ; n++ {
 		ctx, cancel := context.WithCancel(context.Background())
-		committing := false
+		var committing atomic.Bool
 		hooked := fault.New(w.store, func(op fault.Op) fault.Fault {
-			committing = committing || op.Verb == fault.Put && strings.Contains(op.Key, "/m/")
-			if op.N == n && !committing {
+			if op.Verb == fault.Put && strings.Contains(op.Key, "/m/") {
+				committing.Store(true)
+			}
+			if op.N == n && !committing.Load() {
 				cancel()
 			}
 			return fault.None

@@ -45,6 +45,7 @@ func newWorld(t tb, assignments ...string) *world {
 	t.Helper()
 	w := &world{tb: t, store: new(mem.Store), now: start, policy: DefaultPolicy()}
 	settings := manifest.DefaultSettings()
+	settings.Compression = segments.CompressionNone // compressing would take most of the time of the tests
 	for _, a := range assignments {
 		settings = w.with(settings, a)
 	}
