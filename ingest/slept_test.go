@@ -2,6 +2,8 @@ package ingest_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -48,7 +50,9 @@ func TestARunThatSleptThroughItsOwnVersionGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Another sleeper takes the name.
-		taken := strings.Replace(string(first), `"commit":"`, `"commit":"other`, 1)
+		unsealed, _, _ := strings.Cut(string(first), `,"sha256":"`+string(first[len(first)-66:]))
+		taken := strings.Replace(unsealed, `"commit":"`, `"commit":"other`, 1)
+		taken += fmt.Sprintf(`,"sha256":"%x"}`, sha256.Sum256([]byte(taken+"}")))
 		if err := w.store.Put(ctx, key, strings.NewReader(taken)); err != nil {
 			t.Fatal(err)
 		}

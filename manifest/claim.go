@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/ledgerfold/ledgerfold/objstore"
+	"github.com/ledgerfold/ledgerfold/segments"
 )
 
 // claim puts body at key, which others may want too, and finds out who got it.
@@ -33,6 +34,10 @@ func claim(ctx context.Context, s objstore.Store, key string, body []byte, mine 
 		}
 		written = written || !refused && !errors.Is(err, objstore.ErrExists)
 		got, readErr := s.Get(ctx, key, maxManifestBytes)
+		if readErr == nil && !isWhole(got) {
+			// Who won cannot be told from damaged bytes, but maybe from the next.
+			readErr = fmt.Errorf("%w: %w", segments.ErrCorrupt, errors.New("it is not as its seal says"))
+		}
 		if readErr == nil {
 			return mine(got), nil
 		}

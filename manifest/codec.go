@@ -137,7 +137,7 @@ func encode(m *Manifest, known []partRef, name func(n int) string) (*encoded, er
 		return nil, err
 	}
 	var err error
-	e.body, err = json.Marshal(wire)
+	e.body, err = seal(wire)
 	if err == nil && len(e.body) > maxManifestBytes {
 		err = fmt.Errorf("manifest of %d bytes, want at most %d", len(e.body), maxManifestBytes)
 	}
@@ -179,16 +179,9 @@ func split[T any](e *encoded, items []T, id func(T) string) (wireList[T], error)
 // decode reads a manifest, whose parts it gets by read, and checks it whole.
 // It returns the parts too, for the encoding of the next version.
 func decode(body []byte, read func(partRef) ([]byte, error)) (*Manifest, []partRef, error) {
-	var head compatibility
-	if err := json.Unmarshal(body, &head); err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", segments.ErrCorrupt, err)
-	}
-	if err := head.checkReader(); err != nil {
-		return nil, nil, err
-	}
 	var wire wireManifest
-	if err := json.Unmarshal(body, &wire); err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", segments.ErrCorrupt, err)
+	if err := unseal(body, &wire); err != nil {
+		return nil, nil, err
 	}
 	m := &wire.Manifest
 	var refs []partRef
@@ -259,16 +252,9 @@ type wireFormat struct {
 }
 
 func decodeFormat(body []byte) (*wireFormat, error) {
-	var head compatibility
-	if err := json.Unmarshal(body, &head); err != nil {
-		return nil, fmt.Errorf("%w: %w", segments.ErrCorrupt, err)
-	}
-	if err := head.checkReader(); err != nil {
-		return nil, err
-	}
 	var f wireFormat
-	if err := json.Unmarshal(body, &f); err != nil {
-		return nil, fmt.Errorf("%w: %w", segments.ErrCorrupt, err)
+	if err := unseal(body, &f); err != nil {
+		return nil, err
 	}
 	if len(f.Secret) != segments.SecretBytes {
 		return nil, fmt.Errorf("%w: %w", segments.ErrCorrupt, errors.New("digest secret has the wrong length"))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -132,11 +131,8 @@ func readSlot(ctx context.Context, s objstore.Store, slot nameSlot) (TopicID, er
 		return "", fmt.Errorf("look up topic %q: %w", slot.name, err)
 	}
 	var w wireName
-	if err := json.Unmarshal(body, &w); err != nil {
-		return "", fmt.Errorf("%s: %w: %w", slot.key(), segments.ErrCorrupt, err)
-	}
-	if w.Format > formatVersion {
-		return "", fmt.Errorf("%s: %w", slot.key(), ErrUnsupported)
+	if err := unseal(body, &w); err != nil {
+		return "", fmt.Errorf("%s: %w", slot.key(), err)
 	}
 	if w.Name != slot.name || objstore.CheckKey(string(w.Topic)) != nil || strings.Contains(string(w.Topic), "/") {
 		return "", fmt.Errorf("%s: %w: it is about topic %q", slot.key(), segments.ErrCorrupt, w.Name)
@@ -173,7 +169,7 @@ func Names(ctx context.Context, s objstore.Store) iter.Seq2[string, error] {
 				var w wireName
 				body, err := s.Get(ctx, key, maxManifestBytes)
 				if err == nil {
-					err = json.Unmarshal(body, &w)
+					err = unseal(body, &w)
 				}
 				if err != nil {
 					yield("", fmt.Errorf("list topics: %s: %w", key, err))

@@ -3,7 +3,6 @@ package manifest
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -57,7 +56,7 @@ func (t *Topic) Tag(ctx context.Context, name string, v Version, move bool) erro
 		}
 		n = last.n + 1
 	}
-	body, err := json.Marshal(wireTag{formatVersion, name, v})
+	body, err := seal(wireTag{formatVersion, name, v})
 	if err != nil {
 		return err
 	}
@@ -173,14 +172,11 @@ func (t *Topic) readTag(ctx context.Context, key string) (wireTag, error) {
 	if err != nil {
 		return tag, fmt.Errorf("read tag of topic %q: %w", t.Name(), err)
 	}
-	if err := json.Unmarshal(body, &tag); err != nil {
-		return tag, fmt.Errorf("%s: %w: %w", key, segments.ErrCorrupt, err)
-	}
-	if tag.Format > formatVersion {
-		return tag, fmt.Errorf("%s: %w", key, ErrUnsupported)
+	if err := unseal(body, &tag); err != nil {
+		return tag, fmt.Errorf("%s: %w", key, err)
 	}
 	// A tag that is taken for another, or for none, lets go of its version.
-	if tag.Format < 1 || !strings.HasPrefix(key, t.tagFolder(tag.Name)) {
+	if !strings.HasPrefix(key, t.tagFolder(tag.Name)) {
 		return tag, fmt.Errorf("%s: %w: it is of tag %q", key, segments.ErrCorrupt, tag.Name)
 	}
 	return tag, nil

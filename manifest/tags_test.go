@@ -1,9 +1,9 @@
 package manifest
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -108,8 +108,8 @@ func TestATagThatChangesWhileItIsReadIsReadAgain(t *testing.T) {
 		if err := topic.Tag(ctx, "t", 2, false); err != nil {
 			t.Fatal(err)
 		}
-		body := `{"format":1,"name":"t","version":"3"}`
-		if err := base.Put(ctx, topic.tagFolder("t")+"00000000000000000001", strings.NewReader(body)); err != nil {
+		body := sealed([]byte(`{"format":1,"name":"t","version":"3"}`))
+		if err := base.Put(ctx, topic.tagFolder("t")+"00000000000000000001", bytes.NewReader(body)); err != nil {
 			t.Fatal(err)
 		}
 		other := through(topic, &around{Store: base, key: topic.tagFolder("t") + "00000000000000000001", beforeGet: func() {

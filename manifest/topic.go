@@ -3,7 +3,6 @@ package manifest
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -99,7 +98,7 @@ func Create(ctx context.Context, s objstore.Store, n NewTopic, pause Pause) (*To
 	}
 
 	t := &Topic{store: s, pause: pause, slot: slot, id: n.ID, hasher: segments.NewHasher(n.Secret)}
-	format, err := json.Marshal(wireFormat{
+	format, err := seal(wireFormat{
 		compatibility: compatibility{formatVersion, []string{}, []string{}},
 		Topic:         n.ID, Name: n.Name, Secret: n.Secret[:], Settings: n.Settings,
 	})
@@ -114,7 +113,7 @@ func Create(ctx context.Context, s objstore.Store, n NewTopic, pause Pause) (*To
 	if err != nil {
 		return nil, err
 	}
-	name, err := json.Marshal(wireName{formatVersion, n.Name, n.ID})
+	name, err := seal(wireName{formatVersion, n.Name, n.ID})
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +224,7 @@ func (t *Topic) remove(ctx context.Context) error {
 
 // dropName ends the topic's hold on its name.
 func (t *Topic) dropName(ctx context.Context) error {
-	body, err := json.Marshal(wireName{formatVersion, t.Name(), t.id})
+	body, err := seal(wireName{formatVersion, t.Name(), t.id})
 	if err != nil {
 		return err
 	}
