@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -24,7 +23,7 @@ var path = benchmark{
 	name:  "path",
 	about: "peak memory and time of ingest, run and read: 400-byte values, one key to ten rows",
 	rows:  5_000_000,
-	run:   runPath,
+	run:   runPath, byHand: true,
 }
 
 const pathLimit = 512 << 20
@@ -42,17 +41,12 @@ func runPath(ctx context.Context, rows int) (report, error) {
 	run := func(stdin io.Reader, name string, args ...string) (usage, error) {
 		cmd := exec.CommandContext(ctx, filepath.Join(dir, name), args...)
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LEDGERFOLD_STORE=" + store}
-		cmd.Stdin, cmd.Stderr = stdin, os.Stderr
-		began := time.Now()
-		if err := cmd.Run(); err != nil {
-			return usage{}, fmt.Errorf("%s %v: %w", name, args, err)
-		}
-		u := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-		return usage{u.Maxrss << 10, time.Since(began), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}, nil
+		cmd.Stdin = stdin
+		return finish(cmd)
 	}
 
-	r := report{table: table.NewWriter(), detail: map[string]any{"rows": rows, "keys": rows / 10, "value_bytes": 400}}
-	r.table.AppendHeader(table.Row{"step", "peak memory", "wall", "processor"})
+	r := newReport("step", "peak memory", "wall", "processor")
+	r.detail["rows"], r.detail["keys"], r.detail["value_bytes"] = rows, rows/10, 400
 	for _, step := range []struct {
 		name  string
 		input bool
@@ -79,13 +73,6 @@ func runPath(ctx context.Context, rows int) (report, error) {
 		r.ratio = max(r.ratio, float64(u.peak)/pathLimit)
 	}
 	return r, nil
-}
-
-// usage is what a process used.
-type usage struct {
-	peak int64 // bytes of memory
-	wall time.Duration
-	busy time.Duration
 }
 
 // generate writes message lines with values that do not compress much, in a
