@@ -24,6 +24,7 @@ require (
 	github.com/pierrec/lz4/v4 v4.1.29
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/twmb/franz-go/pkg/kmsg v1.15.1
+	github.com/twmb/murmur3 v1.2.2
 	github.com/urfave/cli/v2 v2.27.7
 	github.com/vbauerster/mpb/v8 v8.16.2
 	go.uber.org/goleak v1.3.0
