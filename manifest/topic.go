@@ -206,7 +206,7 @@ func (t *Topic) remove(ctx context.Context) error {
 	if err != nil && !errors.Is(err, ErrTopicNotFound) {
 		return err
 	}
-	for _, folder := range []string{"d/", "x/", "b/", "p/", "j/", "pin/", "tag/", "m/"} {
+	for _, folder := range []string{"d/", "x/", "b/", "p/", "j/", "pin/", "tag/", "group/", "m/"} {
 		for entry, err := range t.store.List(ctx, t.key(folder), "") {
 			if err == nil && entry.Key != t.versionKey(last) {
 				err = t.store.Delete(ctx, entry.Key)

@@ -221,10 +221,6 @@ func (d *Dispatcher) Offer(m segments.Message) bool {
 	d.last = it
 	d.held++
 	d.bytes += it.bytes
-	if it.attempts >= d.settings.MaxAttempts {
-		d.die(it, ReasonAttempts, "its last attempt was cut off")
-		return true
-	}
 	d.enqueue(it)
 	d.list(it.slot)
 	return true
@@ -269,6 +265,11 @@ func (d *Dispatcher) Take(w *Worker, n int, now time.Time, into []Delivery) []De
 			q.last = nil
 		}
 		it.next = nil
+		if it.attempts >= d.settings.MaxAttempts {
+			w.alone = false
+			d.die(it, ReasonAttempts, "its last attempt was cut off")
+			continue
+		}
 		q.out++
 		q.holder = w
 		it.worker = w

@@ -49,7 +49,11 @@ func (d *Dispatcher) Frontier() Frontier {
 		f.Through = segments.Some(d.through)
 	}
 	for it := d.first; it != nil; it = it.after {
-		f.Unfinished = append(f.Unfinished, Unfinished{it.message.Position, it.attempts})
+		u := Unfinished{it.message.Position, it.attempts}
+		if it.recalled {
+			u.Attempts-- // it does not count
+		}
+		f.Unfinished = append(f.Unfinished, u)
 	}
 	f.Unfinished = append(f.Unfinished, d.resumed...)
 	return f
