@@ -117,7 +117,7 @@ func (g *Group) write(ctx context.Context, state json.RawMessage) error {
 	if g.begun {
 		next = g.n + 1
 	}
-	body, err := json.Marshal(wireGroup{formatVersion, g.name, g.holder, next, state})
+	body, err := seal(wireGroup{formatVersion, g.name, g.holder, next, state})
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (g *Group) write(ctx context.Context, state json.RawMessage) error {
 		// may have this name. Then ours is the name after it.
 		var w wireGroup
 		older = !bytes.Equal(got, body)
-		return json.Unmarshal(got, &w) == nil && w.Holder == g.holder
+		return unseal(got, &w) == nil && w.Holder == g.holder
 	}, g.topic.pause)
 	if err != nil {
 		return fmt.Errorf("save group %q of topic %q: %w", g.name, g.topic.Name(), err)
@@ -193,11 +193,8 @@ func (g *Group) read(ctx context.Context, n uint64) (wireGroup, error) {
 	if err != nil {
 		return w, fmt.Errorf("read group %q of topic %q: %w", g.name, g.topic.Name(), err)
 	}
-	if err := json.Unmarshal(body, &w); err != nil {
-		return w, fmt.Errorf("%s: %w: %w", g.key(n), segments.ErrCorrupt, err)
-	}
-	if w.Format > formatVersion {
-		return w, fmt.Errorf("%s: %w", g.key(n), ErrUnsupported)
+	if err := unseal(body, &w); err != nil {
+		return w, fmt.Errorf("%s: %w", g.key(n), err)
 	}
 	if w.Format < 1 || w.Name != g.name {
 		return w, fmt.Errorf("%s: %w: it is of group %q", g.key(n), segments.ErrCorrupt, w.Name)
