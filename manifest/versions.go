@@ -83,13 +83,17 @@ func (t *Topic) lastVersion(ctx context.Context) (Version, error) {
 // after the key after, in order.
 func (t *Topic) listVersions(ctx context.Context, after string) iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
-		prefix := t.key("m/")
+		prefix, last := t.key("m/"), ""
 		for entry, err := range t.store.List(ctx, prefix, after) {
 			if err != nil {
 				yield(0, fmt.Errorf("list versions of topic %q: %w", t.Name(), err))
 				return
 			}
 			v, err := t.versionOf(entry.Key)
+			if err == nil && entry.Key <= last {
+				err = fmt.Errorf("list versions of topic %q: %s is listed after %s: %w", t.Name(), entry.Key, last, segments.ErrCorrupt)
+			}
+			last = entry.Key
 			if !yield(v, err) || err != nil {
 				return
 			}

@@ -14,6 +14,8 @@
 //	truth_test.go      what was written, and what must hold after each write
 //	ending_test.go     the end: healthy runs, and what must hold then
 //	controls_test.go   rules left out on purpose, to see that it is found
+//	deeds_test.go      what commands do, one at a time, on a topic that is always the same
+//	sweep_test.go      each of them with each of its requests failing, in each way
 //	chain_test.go      the history of commits, held to a model of one register
 //
 // 200 seeds run with the other tests; more with
