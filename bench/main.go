@@ -47,7 +47,7 @@ func newReport(columns ...any) report {
 }
 
 func benchmarks() []benchmark {
-	return []benchmark{path, mapRatio, smallJob, requests}
+	return []benchmark{path, mapRatio, incremental, memory, requests, smallJob, get}
 }
 
 func main() {
@@ -65,9 +65,6 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 			fmt.Fprintf(out, "%-13s %s (%d rows)\n", b.name, b.about, b.rows)
 		}
 		return nil
-	}
-	if args[0] == childCommand {
-		return runChild(ctx, out, args[1:])
 	}
 	for _, b := range benchmarks() {
 		if b.name == args[0] {

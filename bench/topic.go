@@ -36,9 +36,15 @@ type stretch struct {
 
 // evenly spreads rows over keys at random.
 func evenly(keys int) func(int) int {
-	return func(row int) int {
-		return int(rand.New(rand.NewPCG(uint64(row), 1)).Uint64() % uint64(keys))
-	}
+	return func(row int) int { return draw(row, 1, keys) }
+}
+
+// draw is a number below n that row has drawn from a sequence (SplitMix64).
+func draw(row int, sequence uint64, n int) int {
+	z := uint64(row)*0x9e3779b97f4a7c15 + sequence<<56
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return int((z ^ z>>31) % uint64(n))
 }
 
 // newTopic makes an empty topic in store, with settings as in name=value.
@@ -139,7 +145,7 @@ func (t *topic) put(ctx context.Context, m *manifest.Manifest, job manifest.JobI
 func keyText(key int) []byte { return fmt.Appendf(nil, "key-%09d", key) }
 
 func (t *topic) message(s stretch, row int) segments.Message {
-	off := rand.New(rand.NewPCG(uint64(row), 2)).IntN(len(t.values) - s.valueBytes)
+	off := draw(row, 2, len(t.values)-s.valueBytes)
 	return segments.Message{
 		Position:    segments.Position{Ledger: 0, Entry: int64(row), Batch: -1},
 		BatchSize:   1,
