@@ -29,10 +29,17 @@ func partKey(commit CommitID, job JobID, n int) string {
 }
 
 // Put writes an object of the topic: a segment, a key index, or a bitmap of
-// dead rows. One that is there already is an error: their names are made to be
-// new.
+// dead rows. Their names are made to be new, so one that is there already is
+// this one, put by a request that somebody on the way has made twice; or it has
+// other bytes, which is an error.
 func (t *Topic) Put(ctx context.Context, key string, body objstore.Body) error {
-	if err := t.store.Put(ctx, t.key(key), body); err != nil {
+	err := t.store.Put(ctx, t.key(key), body)
+	if errors.Is(err, objstore.ErrExists) {
+		if same, sameErr := objstore.Same(ctx, t.store, t.key(key), body); same && sameErr == nil {
+			err = nil
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("topic %q: %w", t.Name(), err)
 	}
 	return nil

@@ -92,3 +92,23 @@ func TestDamagedBytesAreNoDefeat(t *testing.T) {
 		t.Error("it is not there")
 	}
 }
+
+// A put that somebody on the way has made twice is a success, whatever was put;
+// other bytes at the same name are none.
+func TestAnOwnObjectThatExistsIsPut(t *testing.T) {
+	topic := newTopic(t, new(mem.Store))
+	for _, size := range []int{0, 10, 5 << 20} {
+		key := DataKey("J1", size)
+		body := bytes.Repeat([]byte("x"), size)
+		calm := through(topic, fault.New(topic.store, fault.Rule{Verb: fault.Put, Fault: fault.Twice}.Hook()))
+		if err := calm.Put(t.Context(), key, bytes.NewReader(body)); err != nil {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+		if err := topic.Put(t.Context(), key, bytes.NewReader(append(body, 'y'))); !errors.Is(err, objstore.ErrExists) {
+			t.Errorf("other bytes: %v, want ErrExists", err)
+		}
+		if err := topic.Put(t.Context(), key, bytes.NewReader(append(bytes.Clone(body[:max(0, size-1)]), 'y'))); !errors.Is(err, objstore.ErrExists) {
+			t.Errorf("other bytes of the same size: %v, want ErrExists", err)
+		}
+	}
+}

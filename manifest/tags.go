@@ -186,7 +186,7 @@ func (t *Topic) readTag(ctx context.Context, key string) (wireTag, error) {
 // A version that is no longer kept is ErrVersionNotFound.
 func (t *Topic) Pin(ctx context.Context, v Version, id string) error {
 	key := t.pinKey(v, id)
-	if err := t.store.Put(ctx, key, bytes.NewReader(nil)); err != nil {
+	if err := t.store.Put(ctx, key, bytes.NewReader(nil)); err != nil && !errors.Is(err, objstore.ErrExists) {
 		return fmt.Errorf("pin version %d of topic %q: %w", v, t.Name(), err)
 	}
 	return t.confirmHold(ctx, v, key)

@@ -35,7 +35,7 @@ var sweepKinds = []sweepKind{
 	{"500, 503, 409, before", fault.Before, true},
 	{"500, reset, after", fault.After, true},
 	{"timeout, lands late", fault.Late, true},
-	{"412 of its own write", fault.Twice, false}, // nobody knows that but a commit
+	{"412 of its own write", fault.Twice, true},
 	{"short body", fault.Short, true},
 	{"wrong bytes, list twice", fault.Wrong, false},
 	{"404 of what is there", fault.Missing, false},

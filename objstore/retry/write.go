@@ -1,11 +1,9 @@
 package retry
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/ledgerfold/ledgerfold/objstore"
 )
@@ -64,7 +62,7 @@ func stillUnknown(act, key string, unknown, then error) error {
 
 // settle decides whether the object that exists is the one of body.
 func (s *Store) settle(ctx context.Context, key string, body objstore.Body, unknown error) error {
-	same, err := s.same(ctx, key, body)
+	same, err := objstore.Same(ctx, s, key, body)
 	switch {
 	case err != nil:
 		return stillUnknown("put", key, unknown, err)
@@ -72,33 +70,4 @@ func (s *Store) settle(ctx context.Context, key string, body objstore.Body, unkn
 		return objstore.Failed("put", key, objstore.ErrExists)
 	}
 	return nil
-}
-
-// same reports whether the object has the bytes of body, a stretch at a time.
-func (s *Store) same(ctx context.Context, key string, body objstore.Body) (bool, error) {
-	const stretch = 4 << 20
-	size := body.Size()
-	want := make([]byte, min(stretch, size))
-	got := make([]byte, len(want)+1)
-	for off := int64(0); off < size; off += stretch {
-		n := min(stretch, size-off)
-		if _, err := io.ReadFull(io.NewSectionReader(body, off, n), want[:n]); err != nil {
-			return false, err
-		}
-		err := s.ReadAt(ctx, key, got[:n], off)
-		if errors.Is(err, objstore.ErrRange) {
-			return false, nil // shorter
-		}
-		if err != nil {
-			return false, err
-		}
-		if !bytes.Equal(got[:n], want[:n]) {
-			return false, nil
-		}
-	}
-	err := s.ReadAt(ctx, key, got[:1], size)
-	if errors.Is(err, objstore.ErrRange) {
-		return true, nil // it ends where body does
-	}
-	return false, err // longer, or unreadable
 }
