@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/dustin/go-humanize"
@@ -37,7 +38,7 @@ func runMapRatio(ctx context.Context, rows int) (report, error) {
 	if err != nil {
 		return report{}, err
 	}
-	policy := compactor.PolicyFor(64<<20, len(m.Originals))
+	policy := compactor.Policy{RangeBytes: 4 << 20, PieceBytes: 1 << 20, Parallel: runtime.GOMAXPROCS(0)}
 	var mapLost int64
 	ours := func() error { return untilResolved(ctx, t, policy) }
 	theirs := func() (err error) { mapLost, err = foldByMap(ctx, t, m); return err }

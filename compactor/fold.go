@@ -3,6 +3,7 @@ package compactor
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"golang.org/x/sync/errgroup"
@@ -41,24 +42,25 @@ func fold(ctx context.Context, sources []*source, p *Plan, settings manifest.Set
 			tasks = append(tasks, t)
 		}
 	}
-	verdicts := make([]*verdict, len(tasks))
+	all := newVerdict(sources)
+	var mu sync.Mutex // of all
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(policy.Parallel)
 	for i, t := range tasks {
-		g.Go(func() (err error) {
-			if verdicts[i], err = resolve(gctx, sources, t.Digests, settings.EventTimeOrder); err != nil {
+		g.Go(func() error {
+			v, err := resolve(gctx, sources, t.Digests, settings.EventTimeOrder)
+			if err != nil {
 				return fmt.Errorf("resolve digests %s to %s: %w", t.Digests.From, t.Digests.Through, err)
 			}
+			mu.Lock()
+			all.add(v)
+			mu.Unlock()
 			tell.tell(Resolved{N: i + 1, Of: len(tasks)})
 			return nil
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
-	}
-	all := newVerdict(sources)
-	for _, v := range verdicts {
-		all.add(v)
 	}
 	return settle(sources, all, p, settings)
 }
@@ -79,10 +81,11 @@ func settle(sources []*source, v *verdict, p *Plan, settings manifest.Settings) 
 	expire := set(p.Expire)
 	expireNew := settings.TombstoneRetention.Passed(p.Now, p.Now)
 	for i, s := range sources {
+		losers := v.losers[i].bitmap()
 		if s.older {
-			f.died[i] = v.losers[i]
+			f.died[i] = losers
 			if expire[s.segment.Object] {
-				expired := roaring.AndNot(s.tombstones, v.losers[i])
+				expired := roaring.AndNot(s.tombstones, losers)
 				older.Expired += int64(expired.GetCardinality())
 				f.died[i].Or(expired)
 			}
@@ -94,7 +97,7 @@ func settle(sources []*source, v *verdict, p *Plan, settings manifest.Settings) 
 		left := roaring.New()
 		left.AddRange(0, s.rows())
 		left.AndNot(s.out)
-		left.AndNot(v.losers[i])
+		left.AndNot(losers)
 		if settings.DropKeyless {
 			rows.KeylessDropped += int64(s.keyless.GetCardinality())
 			left.AndNot(s.keyless)

@@ -13,10 +13,38 @@ import (
 // verdict is what resolving a range of digests found: the rows of each source
 // that lost their key, and how many of them lost it to what.
 type verdict struct {
-	losers []*roaring.Bitmap // by source
+	losers []rowSet // by source
 	dirty  losses
 	older  losses
 }
+
+// rowSet is a set of rows of one segment: a bit for each of its rows, from the
+// first one on that is added. Losers come in the order of digests, which is none
+// for rows, and that is what compressed bitmaps are slow at.
+type rowSet struct {
+	rows uint64
+	bits []uint64 // nil: none
+}
+
+func (s *rowSet) add(row uint32) {
+	if s.bits == nil {
+		s.bits = make([]uint64, (s.rows+63)/64)
+	}
+	s.bits[row/64] |= 1 << (row % 64)
+}
+
+func (s *rowSet) or(t rowSet) {
+	if s.bits == nil {
+		s.bits = t.bits
+		return
+	}
+	for i, bits := range t.bits {
+		s.bits[i] |= bits
+	}
+}
+
+// bitmap is the set as a compressed bitmap of its own.
+func (s *rowSet) bitmap() *roaring.Bitmap { return roaring.FromDense(s.bits, true) }
 
 // losses counts losers by the final winner of their key.
 type losses struct {
@@ -25,17 +53,17 @@ type losses struct {
 }
 
 func newVerdict(sources []*source) *verdict {
-	v := &verdict{losers: make([]*roaring.Bitmap, len(sources))}
-	for i := range v.losers {
-		v.losers[i] = roaring.New()
+	v := &verdict{losers: make([]rowSet, len(sources))}
+	for i, s := range sources {
+		v.losers[i].rows = s.rows()
 	}
 	return v
 }
 
-// add joins the verdict on other digests to v.
+// add joins the verdict on other digests to v, which may take its memory.
 func (v *verdict) add(w *verdict) {
 	for i, losers := range w.losers {
-		v.losers[i].Or(losers)
+		v.losers[i].or(losers)
 	}
 	v.dirty.superseded += w.dirty.superseded
 	v.dirty.deleted += w.dirty.deleted
@@ -70,49 +98,44 @@ func resolve(ctx context.Context, sources []*source, r segments.DigestRange, byE
 
 // ballot is the contest that decides: of each key the candidate with the
 // greatest position wins, or the one with the greatest (event time, position).
-// It keeps no more than the best candidate so far.
 type ballot struct {
 	sources []*source
 	event   func(candidate) int64 // nil: position alone decides
 	verdict *verdict
-
-	best         candidate
-	bestEvent    int64
-	any          bool
-	dirty, older int64 // losers of this key
 }
 
-func (b *ballot) enter(c candidate) {
+func (b *ballot) enter(s *seat, c candidate) {
 	var event int64
 	if b.event != nil {
 		event = b.event(c)
 	}
-	if !b.any {
-		b.best, b.bestEvent, b.any = c, event, true
+	if !s.taken {
+		s.best, s.event, s.taken = c, event, true
 		return
 	}
 	loser := c
-	if event > b.bestEvent || event == b.bestEvent && c.after(b.best) {
-		loser = b.best
-		b.best, b.bestEvent = c, event
+	if event > s.event || event == s.event && c.after(s.best) {
+		loser = s.best
+		s.best, s.event = c, event
 	}
-	b.verdict.losers[loser.place].Add(loser.row)
+	b.verdict.losers[loser.place].add(loser.row)
 	if b.sources[loser.place].older {
-		b.older++
+		s.older++
 	} else {
-		b.dirty++
+		s.dirty++
 	}
 }
 
-func (b *ballot) decide() {
-	if b.sources[b.best.place].tombstones.Contains(b.best.row) {
-		b.verdict.dirty.deleted += b.dirty
-		b.verdict.older.deleted += b.older
-	} else {
-		b.verdict.dirty.superseded += b.dirty
-		b.verdict.older.superseded += b.older
+func (b *ballot) decide(s *seat) {
+	if s.dirty+s.older == 0 {
+		return
 	}
-	b.any, b.dirty, b.older = false, 0, 0
+	dirty, older := &b.verdict.dirty.superseded, &b.verdict.older.superseded
+	if b.sources[s.best.place].tombstones.Contains(s.best.row) {
+		dirty, older = &b.verdict.dirty.deleted, &b.verdict.older.deleted
+	}
+	*dirty += s.dirty
+	*older += s.older
 }
 
 // after reports whether c has the greater position: sources tile the topic in
@@ -144,13 +167,13 @@ func newContested(sources []*source) *contested {
 	return c
 }
 
-func (c *contested) enter(row candidate) {
+func (c *contested) enter(_ *seat, row candidate) {
 	if c.sources[row.place].older {
 		c.sets[row.place].Add(row.row)
 	}
 }
 
-func (c *contested) decide() {}
+func (c *contested) decide(*seat) {}
 
 // readEvents reads the event times of all contested rows.
 func (c *contested) readEvents(ctx context.Context) error {

@@ -266,43 +266,52 @@ type census struct {
 	dead    []*roaring.Bitmap // of the compacted ones
 	whole   bool              // no original was ever trimmed
 
-	live, died []candidate // of the key, in compacted segments
-	deleted    bool        // a tombstone of the key is stored
-	values     []candidate // of the key, among the originals
+	rows [][]candidate // of each key, by the number of its seat
 }
 
-func (c *census) enter(row candidate) {
-	tombstone := c.sources[row.place].tombstones.Contains(row.row)
-	c.deleted = c.deleted || tombstone
-	switch {
-	case row.place >= c.folded:
-		if !tombstone {
-			c.values = append(c.values, row)
+func (c *census) enter(s *seat, row candidate) {
+	for len(c.rows) <= s.n {
+		c.rows = append(c.rows, nil)
+	}
+	c.rows[s.n] = append(c.rows[s.n], row)
+}
+
+func (c *census) decide(s *seat) {
+	var (
+		live, died []candidate // in compacted segments
+		deleted    bool        // a tombstone is stored
+		values     []candidate // among the originals
+	)
+	for _, row := range c.rows[s.n] {
+		tombstone := c.sources[row.place].tombstones.Contains(row.row)
+		deleted = deleted || tombstone
+		switch {
+		case row.place >= c.folded:
+			if !tombstone {
+				values = append(values, row)
+			}
+		case c.dead[row.place].Contains(row.row):
+			died = append(died, row)
+		default:
+			live = append(live, row)
 		}
-	case c.dead[row.place].Contains(row.row):
-		c.died = append(c.died, row)
-	default:
-		c.live = append(c.live, row)
 	}
-}
-
-func (c *census) decide() {
+	c.rows[s.n] = c.rows[s.n][:0]
 	switch {
-	case len(c.live) > 1:
-		c.note(c.live[1], "the key of row %d is shown %d times, first by row %d of %s",
-			c.live[1].row, len(c.live), c.live[0].row, c.sources[c.live[0].place].segment.Object)
-	case len(c.live) == 0 && c.whole && len(c.values) > 0 && !c.deleted:
-		c.note(c.values[0], "the key of row %d was never deleted, and is not shown", c.values[0].row)
+	case len(live) > 1:
+		c.note(live[1], "the key of row %d is shown %d times, first by row %d of %s",
+			live[1].row, len(live), live[0].row, c.sources[live[0].place].segment.Object)
+	case len(live) == 0 && c.whole && len(values) > 0 && !deleted:
+		c.note(values[0], "the key of row %d was never deleted, and is not shown", values[0].row)
 	}
-	if len(c.live) == 1 {
+	if len(live) == 1 {
 		c.proof.Keys++
 	}
-	if len(c.live) > 0 || c.deleted {
-		c.proof.DeadExplained += int64(len(c.died))
+	if len(live) > 0 || deleted {
+		c.proof.DeadExplained += int64(len(died))
 	} else {
-		c.proof.DeadUnexplained += int64(len(c.died))
+		c.proof.DeadUnexplained += int64(len(died))
 	}
-	c.live, c.died, c.values, c.deleted = c.live[:0], c.died[:0], c.values[:0], false
 }
 
 func (c *census) note(row candidate, format string, args ...any) {

@@ -1,8 +1,8 @@
 package segments
 
 import (
-	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
@@ -15,14 +15,6 @@ import (
 type IndexEntry struct {
 	Digest Digest
 	Row    uint32
-}
-
-// compare orders entries by digest, then row.
-func (e IndexEntry) compare(o IndexEntry) int {
-	if c := e.Digest.Compare(o.Digest); c != 0 {
-		return c
-	}
-	return cmp.Compare(e.Row, o.Row)
 }
 
 // DigestRange is the digests from From through Through.
@@ -40,44 +32,114 @@ func AllDigests() DigestRange {
 	return all
 }
 
-// Entries yields the entries of the key index in r, in order of digest, then
+// IndexPage is entries of a key index as they are stored, in order of digest,
+// then row. It stays valid as long as it is referenced, and may keep a whole
+// ranged read in memory.
+type IndexPage []byte
+
+// Len is the number of entries.
+func (p IndexPage) Len() int { return len(p) / entryBytes }
+
+// Entry is entry i, from 0.
+func (p IndexPage) Entry(i int) IndexEntry { return storedEntry(p[i*entryBytes:]) }
+
+// Digest is the digest of entry i, as two words whose order is that of digests:
+// what goes over millions of entries has no time for more.
+func (p IndexPage) Digest(i int) (hi, lo uint64) {
+	b := p[i*entryBytes : i*entryBytes+16]
+	return binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])
+}
+
+// Row is the row of entry i.
+func (p IndexPage) Row(i int) uint32 { return binary.LittleEndian.Uint32(p[i*entryBytes+16:]) }
+
+// check checks that the entries go up, also from the last one of the page
+// before, and that each is of one of rows rows.
+func (p IndexPage) check(before IndexPage, rows int64) error {
+	hi, lo, row := uint64(0), uint64(0), int64(-1) // before all
+	if n := before.Len(); n > 0 {
+		hi, lo = before.Digest(n - 1)
+		row = int64(before.Row(n - 1))
+	}
+	for i := range p.Len() {
+		nextHi, nextLo := p.Digest(i)
+		next := int64(p.Row(i))
+		after := nextHi > hi || nextHi == hi && (nextLo > lo || nextLo == lo && next > row)
+		if !after || next >= rows {
+			return fmt.Errorf("row %d of digest %s is out of place", next, p.Entry(i).Digest)
+		}
+		hi, lo, row = nextHi, nextLo, next
+	}
+	return nil
+}
+
+// clip is the entries of p in r.
+func (p IndexPage) clip(r DigestRange) IndexPage {
+	n := p.Len()
+	from := sort.Search(n, func(i int) bool { return p.Entry(i).Digest.Compare(r.From) >= 0 })
+	end := sort.Search(n, func(i int) bool { return p.Entry(i).Digest.Compare(r.Through) > 0 })
+	return p[from*entryBytes : max(from, end)*entryBytes]
+}
+
+// Pages yields the entries of the key index in r, in order of digest, then
 // row. All keyed messages and tombstones are in the index, whatever became of
-// their transactions; markers and keyless messages are not. Pages are fetched
-// as they are needed, at most 1 MiB at once.
-func (f *File) Entries(ctx context.Context, r DigestRange) iter.Seq2[IndexEntry, error] {
-	return func(yield func(IndexEntry, error) bool) {
+// their transactions; markers and keyless messages are not. No page is empty.
+// They are fetched as they are needed, at most 1 MiB at once.
+func (f *File) Pages(ctx context.Context, r DigestRange) iter.Seq2[IndexPage, error] {
+	return func(yield func(IndexPage, error) bool) {
 		first, end := f.pages(r)
-		var last *IndexEntry // nothing yet
+		var last IndexPage
 		for i := first; i < end; {
 			n, whole := reach(end-i, func(j int) extent { return f.behindHead(f.head.Fences[i+j].extent()) }, pageFetchBytes)
 			bytes, err := fetch(ctx, f.index, whole)
 			if err != nil {
-				yield(IndexEntry{}, fmt.Errorf("read key index of %s: %w", f.object, err))
+				yield(nil, fmt.Errorf("read key index of %s: %w", f.object, err))
 				return
 			}
 			for ; n > 0; n, i = n-1, i+1 {
 				page, err := f.page(i, bytes)
+				if err == nil {
+					err = page.check(last, f.head.Rows)
+				}
 				if err != nil {
-					yield(IndexEntry{}, f.corrupt(fmt.Errorf("key index page %d: %w", i, err)))
+					yield(nil, f.corrupt(fmt.Errorf("key index page %d: %w", i, err)))
 					return
 				}
-				for ; len(page) > 0; page = page[entryBytes:] {
-					e := storedEntry(page)
-					if e.Row >= uint32(f.head.Rows) || last != nil && e.compare(*last) <= 0 {
-						yield(IndexEntry{}, f.corrupt(fmt.Errorf("key index page %d: row %d of digest %s is out of place", i, e.Row, e.Digest)))
-						return
-					}
-					last = &e
-					if e.Digest.Compare(r.From) < 0 {
-						continue
-					}
-					if e.Digest.Compare(r.Through) > 0 || !yield(e, nil) {
-						return
-					}
+				last = page
+				if part := page.clip(r); len(part) > 0 && !yield(part, nil) {
+					return
 				}
 			}
 		}
 	}
+}
+
+// Entries yields the entries of Pages one by one.
+func (f *File) Entries(ctx context.Context, r DigestRange) iter.Seq2[IndexEntry, error] {
+	return func(yield func(IndexEntry, error) bool) {
+		for page, err := range f.Pages(ctx, r) {
+			if err != nil {
+				yield(IndexEntry{}, err)
+				return
+			}
+			for i := range page.Len() {
+				if !yield(page.Entry(i), nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// MostEntries is how many entries of the key index may lie in r: those of all
+// pages that have one in it.
+func (f *File) MostEntries(r DigestRange) int64 {
+	first, end := f.pages(r)
+	var n int64
+	for i := first; i < end; i++ {
+		n += f.head.Fences[i].Count
+	}
+	return n
 }
 
 // pages is the pages that may have entries in r: from the last one that begins
@@ -90,13 +152,13 @@ func (f *File) pages(r DigestRange) (first, end int) {
 }
 
 // page is the stored entries of page i, checked against its fence.
-func (f *File) page(i int, from span) ([]byte, error) {
+func (f *File) page(i int, from span) (IndexPage, error) {
 	fence := &f.head.Fences[i]
-	page := from.at(f.behindHead(fence.extent()))
+	page := IndexPage(from.at(f.behindHead(fence.extent())))
 	if crc := crc32c(page); crc != fence.CRC {
 		return nil, fmt.Errorf("its CRC-32C is %08x, want %08x", crc, fence.CRC)
 	}
-	if storedEntry(page).Digest != fence.Digest {
+	if page.Entry(0).Digest != fence.Digest {
 		return nil, errors.New("it does not begin with the digest that its fence tells")
 	}
 	return page, nil

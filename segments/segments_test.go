@@ -1,6 +1,7 @@
 package segments
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"math/rand/v2"
@@ -43,7 +44,9 @@ func indexOf(rows []Message) []IndexEntry {
 			entries = append(entries, IndexEntry{testHasher().Digest(m.Key), uint32(i)})
 		}
 	}
-	slices.SortFunc(entries, IndexEntry.compare)
+	slices.SortFunc(entries, func(a, b IndexEntry) int {
+		return cmp.Or(a.Digest.Compare(b.Digest), cmp.Compare(a.Row, b.Row))
+	})
 	return entries
 }
 
