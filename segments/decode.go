@@ -135,6 +135,23 @@ func (d *decoder) next() []byte {
 	return b
 }
 
+// noBytes stands for buffers of which nobody will look at a value.
+var noBytes [64 << 10]byte
+
+// nextUnlessNull is next; but where all n values of the array that was begun
+// last are null, as most optional columns are, its buffer is passed over, and
+// size zeros stand for it.
+func (d *decoder) nextUnlessNull(n, size int) []byte {
+	if d.err != nil {
+		return nil
+	}
+	if _, nulls := pair(d.meta.nodes, d.node-1); n > 0 && nulls == int64(n) && size <= len(noBytes) {
+		d.buffer++
+		return noBytes[:size:size]
+	}
+	return d.next()
+}
+
 // array begins the array of n values of a column: it reads its node and which
 // of its values are there.
 func (d *decoder) array(n int, null nullness) bitmap {
@@ -170,7 +187,8 @@ func (d *decoder) array(n int, null nullness) bitmap {
 // fixed reads a column of values of width bytes.
 func (d *decoder) fixed(column string, width int, null nullness) fixed {
 	d.enter(column)
-	f := fixed{valid: d.array(d.rows, null), values: d.next()}
+	f := fixed{valid: d.array(d.rows, null)}
+	f.values = d.nextUnlessNull(d.rows, d.rows*width)
 	if d.err == nil && len(f.values) < d.rows*width {
 		d.fail(fmt.Errorf("%d values of %d bytes have %d bytes", d.rows, width, len(f.values)))
 	}
@@ -198,7 +216,8 @@ func (d *decoder) enter(column string) {
 
 // varlen reads an array of n byte strings.
 func (d *decoder) varlen(n int, null nullness) varlen {
-	v := varlen{lists: d.lists(n, null), data: d.next()}
+	v := varlen{lists: d.lists(n, null)}
+	v.data = d.nextUnlessNull(n, 0)
 	d.checkEnd(v.lists, int64(len(v.data)))
 	if v.data == nil {
 		v.data = []byte{} // an empty string must not look like null
@@ -209,7 +228,8 @@ func (d *decoder) varlen(n int, null nullness) varlen {
 // lists reads what tells where n byte strings or lists begin and end: n+1
 // offsets that never go down.
 func (d *decoder) lists(n int, null nullness) lists {
-	l := lists{len: n, valid: d.array(n, null), offsets: d.next()}
+	l := lists{len: n, valid: d.array(n, null)}
+	l.offsets = d.nextUnlessNull(n, 4*(n+1))
 	if d.err != nil || n == 0 {
 		return l
 	}

@@ -110,6 +110,9 @@ func (in *inflater) inflateZstd(b []byte, length int64) ([]byte, error) {
 }
 
 func (in *inflater) inflateLZ4(b []byte, length int64) ([]byte, error) {
+	if blocks, plain := plainFrame(b); plain {
+		return inflateBlocks(blocks, length)
+	}
 	r := in.lz4.Get().(*lz4.Reader)
 	defer in.lz4.Put(r)
 	r.Reset(bytes.NewReader(b))
