@@ -207,6 +207,7 @@ func checkReads(t *rapid.T, w *world, m *model, o readerlib.Options) {
 			want[i].Value = nil
 		}
 		diff(t, o, "headers resumed", collect(t, open(t, w, o).Messages(w.ctx)), want)
+		diff(t, o, "headers of batches", unbatched(t, collect(t, open(t, w, o).Batches(w.ctx))), outlines(want))
 	}
 }
 
@@ -244,6 +245,11 @@ func checkFrom(t *rapid.T, w *world, r *readerlib.Reader, what string, list, res
 	diff(t, what, "messages", collect(t, r.Messages(w.ctx)), rest)
 	if len(rest) > 0 && r.Place() != lastOf(rest) {
 		t.Fatalf("%s: the place is %s after reading through %s", what, r.Place(), lastOf(rest))
+	}
+	seek(t, w, r, readerlib.After(place))
+	diff(t, what, "messages of batches", unbatched(t, collect(t, r.Batches(w.ctx))), outlines(rest))
+	if len(rest) > 0 && r.Place() != lastOf(rest) {
+		t.Fatalf("%s: the place is %s after batches through %s", what, r.Place(), lastOf(rest))
 	}
 }
 

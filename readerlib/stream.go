@@ -23,8 +23,9 @@ import (
 //
 // Per segment it costs one ranged read for the head of the key index, one for
 // its dead rows if it has any, and one per 8 MiB of neighbouring blocks that
-// may hold a message after the place. In memory are one such range and one
-// decoded block.
+// may hold a message after the place. In memory are two such ranges, as one is
+// read ahead, and one decoded block. A loop that is left has read one range too
+// many, and nothing is under way then.
 func (r *Reader) Messages(ctx context.Context) iter.Seq2[segments.Message, error] {
 	return func(yield func(segments.Message, error) bool) {
 		for r.pass(ctx, yield) {

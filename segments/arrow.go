@@ -36,6 +36,30 @@ func (r *Rows) RecordBatch() arrow.RecordBatch {
 	return array.NewRecordBatch(schema, columns, int64(r.len))
 }
 
+// Pick is the rows numbered in picked, from 0 and going up, as a record batch
+// like that of RecordBatch: without a copy if they are neighbours. There is at
+// least one.
+func (r *Rows) Pick(picked []int) arrow.RecordBatch {
+	first, last := picked[0], picked[len(picked)-1]
+	switch {
+	case len(picked) == r.len:
+		return r.RecordBatch()
+	case last-first+1 == len(picked):
+		return r.RecordBatch().NewSlice(int64(first), int64(last+1))
+	}
+	c := newColumns()
+	for _, i := range picked {
+		m := r.Message(i)
+		c.add(&m)
+	}
+	batch := c.batch()
+	if r.cols == All {
+		return batch
+	}
+	schema := Schema(r.cols)
+	return array.NewRecordBatch(schema, batch.Columns()[:schema.NumFields()], batch.NumRows())
+}
+
 // array is f as field i of schema, of n values.
 func (f fixed) array(schema *arrow.Schema, i, n int) arrow.ArrayData {
 	return arrayData(schema.Field(i).Type, n, f.valid, nil, f.values)

@@ -3,6 +3,8 @@ package segments
 import (
 	"context"
 	"fmt"
+	"iter"
+	"sync"
 )
 
 // Ranged reads of blocks are at most fetchBytes, or one block if that is
@@ -48,6 +50,69 @@ func fetch(ctx context.Context, source Source, e extent) (span, error) {
 		return span{}, fmt.Errorf("read %d bytes at %d: %w", e.bytes, e.off, err)
 	}
 	return s, nil
+}
+
+// What is read ahead: no more than aheadReads ranged reads, of no more than
+// aheadBytes together, beside the one that is looked at. The first read has one
+// ahead of it, the next ones each one more, so that a scan that ends early has
+// not asked for much in vain.
+const (
+	aheadReads = 8
+	aheadBytes = fetchBytes
+)
+
+// fetchAhead yields what fetch reads of each extent, in order, and reads ahead
+// meanwhile: a store answers one request slowly, and several as fast as one.
+// When it ends, no read is under way.
+func fetchAhead(ctx context.Context, source Source, list []extent) iter.Seq2[span, error] {
+	return func(yield func(span, error) bool) {
+		if len(list) == 1 {
+			yield(fetch(ctx, source, list[0]))
+			return
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		var reads sync.WaitGroup
+		defer func() {
+			cancel()
+			reads.Wait()
+		}()
+		type answer struct {
+			span
+			err error
+		}
+		answers := make([]chan answer, len(list))
+		next := 0 // to start
+		start := func() {
+			to := make(chan answer, 1)
+			e := list[next]
+			answers[next] = to
+			next++
+			reads.Go(func() {
+				s, err := fetch(ctx, source, e)
+				to <- answer{s, err}
+			})
+		}
+		for i := range list {
+			if next == i {
+				start()
+			}
+			for next < len(list) && next-i <= min(i+1, aheadReads) && sum(list[i+1:next+1]) <= aheadBytes {
+				start()
+			}
+			a := <-answers[i]
+			answers[i] = nil
+			if !yield(a.span, a.err) || a.err != nil {
+				return
+			}
+		}
+	}
+}
+
+func sum(list []extent) (bytes int64) {
+	for _, e := range list {
+		bytes += e.bytes
+	}
+	return bytes
 }
 
 // at is the bytes of e, which lies in s.

@@ -106,7 +106,8 @@ func (f *File) Blocks() []Block { return f.blocks }
 
 // Scan yields the rows of the blocks numbered in blocks, which go up, block by
 // block in order. Neighbours are fetched together, in ranged reads of at most
-// 8 MiB, or one block if that is larger.
+// 8 MiB, or one block if that is larger. While one is looked at, up to eight
+// others of together no more than 8 MiB are under way; none is when Scan ends.
 func (f *File) Scan(ctx context.Context, blocks []int, cols Columns) iter.Seq2[*Rows, error] {
 	return func(yield func(*Rows, error) bool) {
 		for i, b := range blocks {
@@ -115,14 +116,20 @@ func (f *File) Scan(ctx context.Context, blocks []int, cols Columns) iter.Seq2[*
 				return
 			}
 		}
+		var reads []extent
+		var each []int // blocks of each read
 		for rest := blocks; len(rest) > 0; {
 			n, whole := reach(len(rest), func(i int) extent { return f.head.Blocks[rest[i]].extent(cols) }, fetchBytes)
-			bytes, err := fetch(ctx, f.data, whole)
+			reads, each = append(reads, whole), append(each, n)
+			rest = rest[n:]
+		}
+		rest := blocks
+		for bytes, err := range fetchAhead(ctx, f.data, reads) {
 			if err != nil {
 				yield(nil, fmt.Errorf("scan %s: %w", f.object, err))
 				return
 			}
-			for _, b := range rest[:n] {
+			for _, b := range rest[:each[0]] {
 				rows, err := f.decode(b, cols, bytes.at(f.head.Blocks[b].extent(cols)))
 				if err != nil {
 					yield(nil, corruptBlock(f.object, b, err))
@@ -132,7 +139,7 @@ func (f *File) Scan(ctx context.Context, blocks []int, cols Columns) iter.Seq2[*
 					return
 				}
 			}
-			rest = rest[n:]
+			rest, each = rest[each[0]:], each[1:]
 		}
 	}
 }

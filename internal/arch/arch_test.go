@@ -36,7 +36,7 @@ const wiring = 3
 // not depend on.
 var onlyIn = map[string][]string{
 	"github.com/apache/arrow":          {"segments", "readerlib"},
-	"github.com/apache/arrow-go":       {"segments", "readerlib"},
+	"github.com/apache/arrow-go":       {"segments", "readerlib", "bench"},
 	"github.com/aws/":                  {"objstore/s3"},
 	"github.com/minio/minio-go":        {"objstore/minio", "localstack"},
 	"github.com/urfave/cli":            {"cmd"},
