@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"runtime"
 
-	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/dustin/go-humanize"
 	"github.com/jedib0t/go-pretty/v6/table"
 
@@ -109,10 +109,10 @@ func foldByMap(ctx context.Context, t *topic, m *manifest.Manifest) (int64, erro
 		row     uint32
 	}
 	winners := make(map[string]place)
-	losers := make([]*roaring.Bitmap, len(m.Originals))
+	losers := make([][]uint64, len(m.Originals)) // a bit for each row
 	var lost int64
 	for n := range m.Originals {
-		losers[n] = roaring.New()
+		losers[n] = make([]uint64, m.Originals[n].Info.Counts.Rows()/64+1)
 		file, err := t.OpenSegment(ctx, &m.Originals[n])
 		if err != nil {
 			return 0, err
@@ -128,14 +128,16 @@ func foldByMap(ctx context.Context, t *topic, m *manifest.Manifest) (int64, erro
 			for i := range rows.Len() {
 				key := string(rows.Key(i))
 				if was, ok := winners[key]; ok {
-					losers[was.segment].Add(was.row)
+					losers[was.segment][was.row/64] |= 1 << (was.row % 64)
 				}
 				winners[key] = place{n, rows.First() + uint32(i)}
 			}
 		}
 	}
 	for _, set := range losers {
-		lost += int64(set.GetCardinality())
+		for _, word := range set {
+			lost += int64(bits.OnesCount64(word))
+		}
 	}
 	return lost, nil
 }
