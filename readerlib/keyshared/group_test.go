@@ -147,7 +147,7 @@ func (a *account) save(_ context.Context, f keyshared.Frontier) error {
 // workers join and leave, the whole group is cut off and goes on from what it
 // has saved, messages fail and are refused.
 func TestGroupsKeepOrderWhileWorkersComeAndGo(t *testing.T) {
-	for seed := uint64(1); seed <= 8; seed++ {
+	for seed := uint64(1); seed <= 5; seed++ {
 		synctest.Test(t, func(t *testing.T) { comeAndGo(t, seed) })
 	}
 }

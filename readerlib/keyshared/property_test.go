@@ -13,7 +13,7 @@ import (
 
 var (
 	seed    = flag.Uint64("keyshared.seed", 0, "replay this history alone")
-	repeats = flag.Int("keyshared.histories", 10, "how many histories are tried")
+	repeats = flag.Int("keyshared.histories", 6, "how many histories are tried")
 )
 
 // TestEveryHistoryKeepsTheOrderOfKeys draws histories of joins, leaves,
