@@ -43,6 +43,7 @@ type Dispatcher struct {
 	dead   []*item // waiting to be buried
 	woken  []*Worker
 	counts Counts
+	left   map[string]int64 // messages that workers had finished before they left
 }
 
 // Worker is a worker that has joined. It is the Dispatcher's, not to be shared
@@ -50,8 +51,7 @@ type Dispatcher struct {
 type Worker struct {
 	name string
 
-	ready  []Slot // slots to take from next, from head on; some may have changed hands
-	head   int
+	ready  readySlots // slots to take from next; some may not be any more
 	out    outList
 	alone  bool // what it has is on its last attempt, and nothing comes beside it
 	owned  int  // slots
@@ -67,6 +67,7 @@ func (w *Worker) Name() string { return w.name }
 // item is a message that is not finished.
 type item struct {
 	message  segments.Message
+	seq      int64 // in order of position
 	bytes    int64
 	slot     Slot
 	attempts int    // deliveries that count
@@ -111,6 +112,7 @@ func NewDispatcher(s Settings, from Frontier) *Dispatcher {
 		division: s.Strategy.newDivision(),
 		through:  from.through(),
 		resumed:  from.Unfinished,
+		left:     make(map[string]int64),
 	}
 }
 
@@ -157,6 +159,7 @@ func (d *Dispatcher) Leave(w *Worker, now time.Time) {
 	}
 	for i := range d.workers {
 		if d.workers[i] == w {
+			d.left[w.name] += w.counts.Finished
 			d.workers = append(d.workers[:i], d.workers[i+1:]...)
 			return
 		}
@@ -193,7 +196,7 @@ func (d *Dispatcher) divide(now time.Time) {
 // one that was offered before, in this life or an earlier one, is passed over
 // unless it was left unfinished. The message is the dispatcher's from now on.
 func (d *Dispatcher) Offer(m segments.Message) bool {
-	it := &item{message: m, bytes: m.Bytes()}
+	it := &item{message: m, bytes: m.Bytes(), seq: d.counts.Offered}
 	if d.held >= d.settings.LookAhead || d.held > 0 && d.bytes+it.bytes > d.settings.LookAheadBytes {
 		return false
 	}
@@ -243,19 +246,19 @@ type Delivery struct {
 func (d *Dispatcher) Take(w *Worker, n int, now time.Time, into []Delivery) []Delivery {
 	d.rouse(now)
 	for len(into) < n && w.out.n < d.settings.PerWorker && !w.alone {
-		s, ok := w.nextReady()
-		if !ok {
+		if len(w.ready) == 0 {
 			break
 		}
-		q := &d.queues[s]
-		if q.listed != w {
-			continue // it has changed hands
+		next := w.ready.pop()
+		s, q := next.slot, &d.queues[next.slot]
+		if q.listed != w || q.first.seq != next.first {
+			continue // it has changed hands, or was listed anew
 		}
 		it := q.first
 		last := it.attempts+1 >= d.settings.MaxAttempts
 		if last && it.attempts > 0 {
 			if w.out.n > 0 {
-				w.unread(s)
+				w.ready.push(next)
 				break
 			}
 			w.alone = true
@@ -443,6 +446,7 @@ func (d *Dispatcher) enqueue(it *item) {
 		return
 	}
 	at := &q.first
+	q.listed = nil // it may have another first message, and is listed by that
 	for (*at).message.Position.Before(it.message.Position) {
 		at = &(*at).next
 	}
@@ -461,10 +465,10 @@ func (d *Dispatcher) list(s Slot) {
 		return
 	}
 	q.listed = w
-	if w.head == len(w.ready) {
+	if len(w.ready) == 0 {
 		d.woken = append(d.woken, w)
 	}
-	w.ready = append(w.ready, s)
+	w.ready.push(readySlot{q.first.seq, s})
 }
 
 // open reports whether w may have the first waiting message of a slot.
@@ -504,28 +508,51 @@ func (d *Dispatcher) finish(it *item) {
 	d.counts.Finished++
 }
 
-// nextReady takes the first of the ready slots.
-func (w *Worker) nextReady() (Slot, bool) {
-	if w.head == len(w.ready) {
-		w.ready, w.head = w.ready[:0], 0
-		return 0, false
-	}
-	s := w.ready[w.head]
-	w.head++
-	if w.head >= 1024 && w.head*2 >= len(w.ready) {
-		w.ready, w.head = w.ready[:copy(w.ready, w.ready[w.head:])], 0
-	}
-	return s, true
+// readySlot is a slot with something to be handled now.
+type readySlot struct {
+	first int64 // seq of its first waiting message when it was listed
+	slot  Slot
 }
 
-// unread puts back what nextReady has just taken.
-func (w *Worker) unread(s Slot) {
-	if w.head > 0 {
-		w.head--
-		w.ready[w.head] = s
-		return
+// readySlots is a heap, so that a worker gets what is earliest in the topic:
+// a single one gets it in order, and the frontier stays close behind. (It is
+// not container/heap, which allocates for each slot.)
+type readySlots []readySlot
+
+func (r *readySlots) push(s readySlot) {
+	h := append(*r, s)
+	for i := len(h) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if h[parent].first <= h[i].first {
+			break
+		}
+		h[parent], h[i] = h[i], h[parent]
+		i = parent
 	}
-	w.ready = append([]Slot{s}, w.ready...)
+	*r = h
+}
+
+func (r *readySlots) pop() readySlot {
+	h := *r
+	top, n := h[0], len(h)-1
+	h[0] = h[n]
+	h = h[:n]
+	for i := 0; ; {
+		least := 2*i + 1
+		if least >= n {
+			break
+		}
+		if right := least + 1; right < n && h[right].first < h[least].first {
+			least = right
+		}
+		if h[i].first <= h[least].first {
+			break
+		}
+		h[i], h[least] = h[least], h[i]
+		i = least
+	}
+	*r = h
+	return top
 }
 
 func (l *outList) add(it *item) {

@@ -87,11 +87,12 @@ func NewGroup(s Settings, from Frontier, c Components) *Group {
 	}
 }
 
-// Run reads msgs, which are in order of position and begin at the frontier's
-// Start, until they end and all of them are finished; or until ctx ends, or
-// msgs, Bury or Save fail. It then waits for the workers to come back, and
-// saves the frontier once more, also after ctx has ended. It is called once.
-func (g *Group) Run(ctx context.Context, msgs iter.Seq2[segments.Message, error]) error {
+// Run reads the messages that follow gives, which are in order of position and
+// begin at the frontier's Start, until they end and all of them are finished;
+// or until ctx ends, or following, Bury or Save fail. It then waits for the
+// workers to come back, and saves the frontier once more, also after ctx has
+// ended. It is called once. The ctx that follow is given ends with the group.
+func (g *Group) Run(ctx context.Context, follow func(context.Context) iter.Seq2[segments.Message, error]) error {
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stop := context.AfterFunc(within, func() { g.end(context.Cause(within)) })
@@ -99,7 +100,7 @@ func (g *Group) Run(ctx context.Context, msgs iter.Seq2[segments.Message, error]
 
 	var tasks errgroup.Group
 	for _, task := range []func(context.Context) error{
-		func(ctx context.Context) error { return g.read(ctx, msgs) },
+		func(ctx context.Context) error { return g.read(ctx, follow(ctx)) },
 		g.bury,
 		g.save,
 	} {

@@ -46,6 +46,11 @@ func messages(n, keys int, err error) iter.Seq2[segments.Message, error] {
 	}
 }
 
+// always gives the same messages.
+func always(msgs iter.Seq2[segments.Message, error]) func(context.Context) iter.Seq2[segments.Message, error] {
+	return func(context.Context) iter.Seq2[segments.Message, error] { return msgs }
+}
+
 // after yields the messages from a frontier on, as a reader does.
 func after(f keyshared.Frontier, all iter.Seq2[segments.Message, error]) iter.Seq2[segments.Message, error] {
 	return func(yield func(segments.Message, error) bool) {
@@ -183,7 +188,7 @@ func comeAndGo(t *testing.T, seed uint64) {
 				return g.Work(mine, name, nil, a.handler(name, !settings.AllowOutOfOrder, chance))
 			})
 		}
-		err := g.Run(ctx, after(a.saved, messages(n, 17, nil)))
+		err := g.Run(ctx, always(after(a.saved, messages(n, 17, nil))))
 		_ = workers.Wait()
 		cancel()
 		if err == nil {
@@ -228,7 +233,7 @@ func TestAGroupStopsWithWhatFails(t *testing.T) {
 						return keyshared.Answer{}
 					})
 				})
-				if err := g.Run(t.Context(), test.msgs); !errors.Is(err, test.want) {
+				if err := g.Run(t.Context(), always(test.msgs)); !errors.Is(err, test.want) {
 					t.Errorf("got %v, want %v", err, test.want)
 				}
 				if err := worker.Wait(); err != nil {
@@ -267,7 +272,7 @@ func BenchmarkDispatch(b *testing.B) {
 			})
 		})
 	}
-	if err := g.Run(b.Context(), msgs); err != nil {
+	if err := g.Run(b.Context(), always(msgs)); err != nil {
 		b.Fatal(err)
 	}
 	if err := workers.Wait(); err != nil || handled.Load() != int64(b.N) {
@@ -310,7 +315,7 @@ func TestOneStuckWorkerTakesNoMoreMemory(t *testing.T) {
 				})
 			})
 		}
-		workers.Go(func() error { return g.Run(t.Context(), msgs) })
+		workers.Go(func() error { return g.Run(t.Context(), always(msgs)) })
 		time.Sleep(10 * time.Second) // of the bubble: until nothing moves any more, and that is saved
 		s := g.Stats()
 		if !s.Full || s.Held != lookAhead || len(saved.Unfinished) != lookAhead {

@@ -5,12 +5,14 @@ import "time"
 // Stats tell what a group does.
 type Stats struct {
 	Counts
-	Held    int   // messages that were offered and are not finished
-	Bytes   int64 // of them
-	Full    bool  // nothing more is read until some are finished
-	Workers []WorkerStats
-	Waiting []SlotWait
-	Unowned int // slots that have messages, and that no worker has declared
+	Held     int   // messages that were offered and are not finished
+	Bytes    int64 // of them
+	Full     bool  // nothing more is read until some are finished
+	Workers  []WorkerStats
+	ByWorker map[string]int64 // messages finished by workers of each name, those that left too
+	Frontier Frontier
+	Waiting  []SlotWait
+	Unowned  int // slots that have messages, and that no worker has declared
 }
 
 // Counts are numbers of messages since the group began.
@@ -52,9 +54,13 @@ type SlotWait struct {
 
 // Stats tell what the dispatcher does now. It looks at every slot.
 func (d *Dispatcher) Stats() Stats {
-	s := Stats{Counts: d.counts, Held: d.held, Bytes: d.bytes}
+	s := Stats{Counts: d.counts, Held: d.held, Bytes: d.bytes, ByWorker: make(map[string]int64), Frontier: d.Frontier()}
 	s.Full = d.held >= d.settings.LookAhead || d.bytes >= d.settings.LookAheadBytes
+	for name, n := range d.left {
+		s.ByWorker[name] = n
+	}
 	for _, w := range d.workers {
+		s.ByWorker[w.name] += w.counts.Finished
 		s.Workers = append(s.Workers, WorkerStats{w.name, w.owned, w.out.n, w.counts})
 	}
 	for slot := range d.queues {

@@ -45,6 +45,7 @@ var fates = []struct {
 	{readerlib.ErrSnapshotExpired, Again},
 
 	{readerlib.ErrBadRange, Usage},
+	{readerlib.ErrTrimmed, NotFound},
 	{ingest.ErrFormat, Usage},
 
 	// What a line brings is wrong, whatever is wrong with it.
@@ -62,6 +63,8 @@ var fates = []struct {
 	{manifest.ErrTagExists, Conflict},
 	{manifest.ErrConflict, Conflict},
 	{manifest.ErrFenced, Conflict}, // a new run has a new job, which is not shut out
+
+	{manifest.ErrTakenOver, Conflict},
 
 	{manifest.ErrUnknown, Again},
 

@@ -3,6 +3,7 @@ package reader
 import (
 	"bytes"
 	"context"
+	"iter"
 	"math"
 	"strings"
 
@@ -28,11 +29,14 @@ func read() program.Command {
 			&cli.StringFlag{Name: "key-prefix", Usage: "only messages whose key begins so"},
 			keyBase64Flag(),
 			fieldsFlag(),
+			&cli.BoolFlag{Name: "follow", Usage: "at the end, wait for more; ended by a signal, --to or --limit"},
+			intervalFlag(),
 		),
 		Detail: `Prints message lines, which compact ingest takes; on a terminal, a table.
 -o csv prints comma-separated values, in which nothing is null and "" is empty.
 -o arrow writes an Arrow IPC file, which compact ingest --format arrow takes, and
-other tools read. What is printed is one version of the topic, whatever is written meanwhile.`,
+other tools read. What is printed is one version of the topic, whatever is written meanwhile;
+with --follow, what each later version adds, each message once.`,
 		Run: func(ctx context.Context, s *program.Session) error {
 			o, err := options(s)
 			if err != nil {
@@ -54,16 +58,24 @@ other tools read. What is printed is one version of the topic, whatever is writt
 			if err != nil {
 				return err
 			}
-			return printMessages(ctx, r, choice, printer)
+			messages := r.Messages(ctx)
+			if s.Flags.Bool("follow") {
+				wait, err := waiting(s, o, printer)
+				if err != nil {
+					return err
+				}
+				messages = r.Follow(ctx, wait)
+			}
+			return printMessages(ctx, r, messages, choice, printer)
 		},
 	}
 }
 
-func printMessages(ctx context.Context, r *source, choice *selection, printer *messagePrinter) error {
+func printMessages(ctx context.Context, r *source, messages iter.Seq2[segments.Message, error], choice *selection, printer *messagePrinter) error {
 	if choice.limit == 0 {
 		return printer.close()
 	}
-	for m, err := range r.Messages(ctx) {
+	for m, err := range messages {
 		if err != nil {
 			return r.settle(ctx, err)
 		}

@@ -19,6 +19,8 @@ func Program() *program.Program {
 			get(),
 			fetch(),
 			changes(),
+			consume(),
+			deadLetters(),
 			topic.ListCommand(),
 			versions(),
 			stats(),
