@@ -270,7 +270,7 @@ func (d *Dispatcher) Take(w *Worker, n int, now time.Time, into []Delivery) []De
 		it.next = nil
 		if it.attempts >= d.settings.MaxAttempts {
 			w.alone = false
-			d.die(it, ReasonAttempts, "its last attempt was cut off")
+			d.die(it, ReasonAttempts, "it was dead before, and not buried")
 			continue
 		}
 		q.out++

@@ -160,7 +160,7 @@ func TestOnlyKeysThatMovedWait(t *testing.T) {
 	e.ack("c2", 0)
 	e.expect("c3", moved[0]+"@9")
 	e.expect("c3", "")
-	e.frontier("1:17 1:1/1 1:3/1 1:4/1 1:5/1 1:6/1 1:7/1 1:8/1 1:9/1 1:10/0 1:11/1 1:12/1 1:13/1 1:14/1 1:15/1 1:16/1 1:17/1")
+	e.frontier("1:17 1:1/0 1:3/0 1:4/0 1:5/0 1:6/0 1:7/0 1:8/0 1:9/0 1:10/0 1:11/0 1:12/0 1:13/0 1:14/0 1:15/0 1:16/0 1:17/0")
 
 	// c1 leaves with six messages: they go, in order, to whose their slots are now.
 	e.d.Leave(e.w["c1"], e.now)
@@ -279,10 +279,10 @@ func TestTheLastAttemptIsAlone(t *testing.T) {
 	if len(dead) != 1 || dead[0].Reason != ReasonAttempts || dead[0].Attempts != 2 || dead[0].Detail != "boom" {
 		t.Fatalf("dead: %+v", dead)
 	}
-	e.frontier("1:4 1:0/2 1:3/1 1:4/0")
+	e.frontier("1:4 1:0/2 1:3/0 1:4/0")
 	e.d.Buried(dead[0])
 	e.expect("c1", "a@4")
-	e.frontier("1:4 1:3/1 1:4/1")
+	e.frontier("1:4 1:3/0 1:4/0")
 }
 
 // Scenarios 118 to 122 of share groups: accept, release, reject.
@@ -356,7 +356,7 @@ func TestAckThroughFinishesWhatTheWorkerHas(t *testing.T) {
 	if n := e.d.AckThrough(e.w["c1"], segments.At(1, 2)); n != 2 {
 		t.Errorf("finished %d, want 2", n)
 	}
-	e.frontier("1:3 1:1/1 1:3/1")
+	e.frontier("1:3 1:1/0 1:3/0")
 }
 
 func TestTheWindowIsBounded(t *testing.T) {
@@ -387,7 +387,7 @@ func TestAGroupGoesOnFromItsFrontier(t *testing.T) {
 	if err := e.d.Retry(e.delivery("c1", 3), "", e.now); err != nil {
 		t.Fatal(err)
 	}
-	e.frontier("1:4 1:1/1 1:3/1")
+	e.frontier("1:4 1:1/0 1:3/1")
 	f := e.d.Frontier()
 
 	e = newDesk(t, Settings{}, "c1")
@@ -401,7 +401,7 @@ func TestAGroupGoesOnFromItsFrontier(t *testing.T) {
 	if got := e.has["c1"]["1:3"].Attempt; got != 2 {
 		t.Errorf("attempt %d, want 2", got)
 	}
-	e.frontier("1:5 1:3/2 1:5/1")
+	e.frontier("1:5 1:3/1 1:5/0")
 	if s := e.d.Stats(); s.Absent != 1 || s.Passed != 2 {
 		t.Errorf("%d absent, %d passed over", s.Absent, s.Passed)
 	}

@@ -22,7 +22,7 @@ type Frontier struct {
 // Unfinished is a message that was read and is not finished.
 type Unfinished struct {
 	Position segments.Position
-	Attempts int // that failed, or were cut off
+	Attempts int // that failed
 }
 
 // through is Through as a position.
@@ -50,8 +50,8 @@ func (d *Dispatcher) Frontier() Frontier {
 	}
 	for it := d.first; it != nil; it = it.after {
 		u := Unfinished{it.message.Position, it.attempts}
-		if it.recalled {
-			u.Attempts-- // it does not count
+		if it.worker != nil {
+			u.Attempts-- // it has not failed yet, and that a process is killed is no failure of its messages
 		}
 		f.Unfinished = append(f.Unfinished, u)
 	}
