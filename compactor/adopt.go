@@ -46,7 +46,8 @@ func (s *source) adopts(left *roaring.Bitmap, r segments.Range, settings manifes
 		!as.isWaste(settings.MaxDeadShare) && as.tier(settings.SegmentBytes) < 0
 }
 
-// parts cuts r, which the fold was about, at the originals that are adopted.
+// parts cuts r, a share of what the fold was about, at the originals that are
+// adopted.
 func (f *folded) parts(r segments.Range, settings manifest.Settings, pieceBytes int64) []part {
 	var list []part
 	rest := part{covers: segments.Range{After: r.After, Through: r.After}}
@@ -56,10 +57,11 @@ func (f *folded) parts(r segments.Range, settings manifest.Settings, pieceBytes 
 		}
 	}
 	for i, s := range f.sources {
-		if s.older {
+		inside := s.segment.Range.Clip(r)
+		if s.older || inside.IsEmpty() {
 			continue
 		}
-		through := s.segment.Range.Clip(r).Through
+		through := inside.Through
 		if s.adopts(f.left[i], r, settings) {
 			end()
 			list = append(list, part{covers: s.segment.Range, adopts: s, left: f.left[i]})
@@ -78,6 +80,13 @@ type made struct {
 	list    []manifest.Segment
 	rows    int64 // that are shown
 	adopted Adopted
+}
+
+// join adds what the next parts have become.
+func (m *made) join(next *made) {
+	m.list = append(m.list, next.list...)
+	m.rows += next.rows
+	m.adopted.add(next.adopted)
 }
 
 // make makes the compacted segments of parts, in order. Those that are written

@@ -197,6 +197,7 @@ func (r *Result) add(next Result) {
 		return
 	}
 	r.Version, r.Horizon, r.Stop, r.Wrote = next.Version, next.Horizon, next.Stop, next.Wrote
+	r.Resumed = r.Resumed || next.Resumed
 	if next.State == StateCompacted || next.State == StateQuarantined {
 		r.State, r.Quarantined = next.State, next.Quarantined
 	}

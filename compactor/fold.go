@@ -34,14 +34,9 @@ func (f *folded) of(object string) (*source, *roaring.Bitmap) {
 	return nil, roaring.New()
 }
 
-// fold does the resolve tasks of a plan and puts together what they found.
-func fold(ctx context.Context, sources []*source, p *Plan, settings manifest.Settings, policy Policy, tell *teller) (*folded, error) {
-	var tasks []Task
-	for _, t := range p.Tasks {
-		if t.Kind == TaskResolve {
-			tasks = append(tasks, t)
-		}
-	}
+// resolveAll does the resolve tasks of a plan and puts together what they found.
+func resolveAll(ctx context.Context, sources []*source, p *Plan, settings manifest.Settings, policy Policy, tell *teller) (*verdict, error) {
+	tasks := p.Tasks[:p.of(TaskResolve)]
 	all := newVerdict(sources)
 	var mu sync.Mutex // of all
 	g, gctx := errgroup.WithContext(ctx)
@@ -62,7 +57,7 @@ func fold(ctx context.Context, sources []*source, p *Plan, settings manifest.Set
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	return settle(sources, all, p, settings)
+	return all, nil
 }
 
 // settle decides the fate of every row, from who lost his key: first the fold,
@@ -75,8 +70,8 @@ func settle(sources []*source, v *verdict, p *Plan, settings manifest.Settings) 
 		died:    make([]*roaring.Bitmap, len(sources)),
 	}
 	rows, older := &f.report.Rows, &f.report.Older
-	rows.Superseded, rows.Deleted = v.dirty.superseded, v.dirty.deleted
-	older.Superseded, older.Deleted = v.older.superseded, v.older.deleted
+	rows.Superseded, rows.Deleted = v.dirty.Superseded, v.dirty.Deleted
+	older.Superseded, older.Deleted = v.older.Superseded, v.older.Deleted
 
 	expire := set(p.Expire)
 	expireNew := settings.TombstoneRetention.Passed(p.Now, p.Now)

@@ -31,6 +31,10 @@ type Plan struct {
 	// is picked anew when that is known (see reclaimable).
 	Reclaim []segments.Range `json:"reclaim"`
 
+	// ShareBytes is the least that a write task writes, but for rounding: the
+	// first of them take all there is, and the others nothing.
+	ShareBytes int64 `json:"share_bytes"`
+
 	Tasks    []Task   `json:"tasks"`
 	Estimate Estimate `json:"estimate"`
 }
@@ -52,13 +56,23 @@ const (
 )
 
 // Task is one piece of a plan. A resolve task merges a range of digests of all
-// key indexes. A write task takes neighbouring originals, whose part of the
-// plan's range is Range.
+// key indexes. A write task takes one of the even shares of what is left of the
+// originals (see shares); which that is, the resolve tasks must find first.
 type Task struct {
 	Kind    TaskKind             `json:"kind"`
 	Digests segments.DigestRange `json:"digests,omitzero"`
-	Range   segments.Range       `json:"range,omitzero"`
-	Inputs  []string             `json:"inputs,omitempty"`
+	Share   int                  `json:"share,omitempty"`
+}
+
+// of counts the tasks of a kind.
+func (p *Plan) of(kind TaskKind) int {
+	n := 0
+	for _, t := range p.Tasks {
+		if t.Kind == kind {
+			n++
+		}
+	}
+	return n
 }
 
 // PlanRun makes the plan that moves the horizon of m to the cut that Survey
@@ -90,8 +104,11 @@ func PlanRun(m *manifest.Manifest, cut Cut, now time.Time, policy Policy) Plan {
 		p.Inputs = append(p.Inputs, s.Object)
 	}
 	if len(dirty) > 0 {
-		p.Tasks = append(p.Tasks, resolveTasks(dirty, live(m.Compacted), policy.RangeBytes)...)
-		p.Tasks = append(p.Tasks, writeTasks(dirty, p.Range(), m.Settings.SegmentBytes)...)
+		p.Tasks = append(p.Tasks, resolveTasks(dirty, live(m.Compacted), policy)...)
+		p.Tasks = append(p.Tasks, writeTasks(dirty, policy)...)
+		if policy.Tasks == 0 {
+			p.ShareBytes = policy.ShareBytes
+		}
 	}
 	p.Estimate = estimate(m, &p, dirty, policy)
 	if !p.IsEmpty() {
@@ -115,13 +132,13 @@ func live(list []manifest.Segment) []*manifest.Segment {
 	return found
 }
 
-// maxRanges bounds the resolve tasks of one plan. Each reads a page more of
+// maxTasks bounds the tasks of each kind. A resolve task reads a page more of
 // each segment than it needs, so very many would read mostly that.
-const maxRanges = 1024
+const maxTasks = 1024
 
 // resolveTasks cuts the digests into even ranges. Digests are spread evenly
 // whatever the keys are, so ranges of the same width are the same work.
-func resolveTasks(dirty, older []*manifest.Segment, rangeBytes int64) []Task {
+func resolveTasks(dirty, older []*manifest.Segment, policy Policy) []Task {
 	var index int64
 	for _, s := range dirty {
 		index += s.Info.Index.Bytes
@@ -129,7 +146,7 @@ func resolveTasks(dirty, older []*manifest.Segment, rangeBytes int64) []Task {
 	for _, s := range older {
 		index += s.Info.Index.Bytes
 	}
-	n := uint64(min(max(ceil(index, rangeBytes), 1), maxRanges))
+	n := uint64(min(max(ceil(index, policy.RangeBytes), int64(policy.Tasks), 1), maxTasks))
 	tasks := make([]Task, n)
 	for i := range n {
 		tasks[i] = Task{Kind: TaskResolve, Digests: nthRange(i, n)}
@@ -154,21 +171,20 @@ func nthRange(i, n uint64) segments.DigestRange {
 	return r
 }
 
-// writeTasks cuts the dirty originals into runs of about a segment each. An
-// original is never cut: it is read once.
-func writeTasks(dirty []*manifest.Segment, r segments.Range, segmentBytes int64) []Task {
-	var tasks []Task
-	var bytes int64
-	for _, s := range dirty {
-		part := s.Range.Clip(r)
-		if len(tasks) == 0 || bytes+s.Info.Bytes > segmentBytes {
-			tasks = append(tasks, Task{Kind: TaskWrite, Range: part})
-			bytes = 0
+// writeTasks are as many as the policy asks for, or as the originals would fill
+// shares if all of them were left.
+func writeTasks(dirty []*manifest.Segment, policy Policy) []Task {
+	n := int64(max(policy.Tasks, 1))
+	if policy.Tasks == 0 && policy.ShareBytes > 0 {
+		var bytes int64
+		for _, s := range dirty {
+			bytes += s.Info.Bytes
 		}
-		task := &tasks[len(tasks)-1]
-		task.Range.Through = part.Through
-		task.Inputs = append(task.Inputs, s.Object)
-		bytes += s.Info.Bytes
+		n = max(n, bytes/policy.ShareBytes)
+	}
+	tasks := make([]Task, min(n, maxTasks))
+	for i := range tasks {
+		tasks[i] = Task{Kind: TaskWrite, Share: i}
 	}
 	return tasks
 }

@@ -58,6 +58,15 @@ type Policy struct {
 	// is left of it is written.
 	PieceBytes int64
 
+	// ShareBytes is the least that a write task writes. A run with more than one
+	// keeps what each has come to, so that it need not be done again if the run
+	// is killed. With 0 there is one.
+	ShareBytes int64
+
+	// Tasks is how many tasks of each kind are made for several processes to
+	// share, or 0 for as many as the other bounds ask for.
+	Tasks int
+
 	// Parallel is how many things are read at a time: heads and headers of
 	// segments, then ranges of digests, then pieces of originals.
 	Parallel int
@@ -67,6 +76,10 @@ type Policy struct {
 func DefaultPolicy() Policy { return PolicyFor(defaultMemory, 0) }
 
 const defaultMemory = 512 << 20
+
+// defaultShare takes some seconds to write: less is not worth the requests that
+// keep it, and more is much to lose.
+const defaultShare = 512 << 20
 
 // pageMemory is what a resolve task holds of each segment, whatever the range.
 const pageMemory = 80 << 10
@@ -90,6 +103,7 @@ func PolicyFor(memory int64, segments int) Policy {
 	return Policy{
 		RangeBytes: between(share/parallel, 1<<20, 64<<20),
 		PieceBytes: between(share/parallel/8, 256<<10, 8<<20),
+		ShareBytes: defaultShare,
 		Parallel:   int(parallel),
 	}
 }
@@ -104,6 +118,12 @@ func (p Policy) Validate() error {
 	}
 	if p.PieceBytes < 1 {
 		errs = append(errs, fmt.Errorf("piece bytes are %d, want at least 1", p.PieceBytes))
+	}
+	if p.ShareBytes < 0 {
+		errs = append(errs, fmt.Errorf("share bytes are %d, want at least 0", p.ShareBytes))
+	}
+	if p.Tasks < 0 || p.Tasks > maxTasks {
+		errs = append(errs, fmt.Errorf("tasks are %d, want 0 to %d", p.Tasks, maxTasks))
 	}
 	if p.Parallel < 1 {
 		errs = append(errs, fmt.Errorf("parallel is %d, want at least 1", p.Parallel))

@@ -180,6 +180,7 @@ func (l *life) run(t *rapid.T) {
 	l.policy = Policy{
 		RangeBytes: int64(rapid.SampledFrom([]int{100, 500, 3000, 1 << 20}).Draw(t, "range bytes")),
 		PieceBytes: int64(rapid.SampledFrom([]int{1, 5000, 1 << 20}).Draw(t, "piece bytes")),
+		ShareBytes: int64(rapid.SampledFrom([]int{0, 1, 3000, 1 << 20}).Draw(t, "share bytes")),
 		Parallel:   rapid.IntRange(1, 3).Draw(t, "parallel"),
 	}
 	got := l.world.run()

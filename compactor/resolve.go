@@ -48,8 +48,8 @@ func (s *rowSet) bitmap() *roaring.Bitmap { return roaring.FromDense(s.bits, tru
 
 // losses counts losers by the final winner of their key.
 type losses struct {
-	superseded int64 // by a value
-	deleted    int64 // by a tombstone
+	Superseded int64 `json:"superseded"` // by a value
+	Deleted    int64 `json:"deleted"`    // by a tombstone
 }
 
 func newVerdict(sources []*source) *verdict {
@@ -65,10 +65,10 @@ func (v *verdict) add(w *verdict) {
 	for i, losers := range w.losers {
 		v.losers[i].or(losers)
 	}
-	v.dirty.superseded += w.dirty.superseded
-	v.dirty.deleted += w.dirty.deleted
-	v.older.superseded += w.older.superseded
-	v.older.deleted += w.older.deleted
+	v.dirty.Superseded += w.dirty.Superseded
+	v.dirty.Deleted += w.dirty.Deleted
+	v.older.Superseded += w.older.Superseded
+	v.older.Deleted += w.older.Deleted
 }
 
 // resolve does a resolve task.
@@ -130,9 +130,9 @@ func (b *ballot) decide(s *seat) {
 	if s.dirty+s.older == 0 {
 		return
 	}
-	dirty, older := &b.verdict.dirty.superseded, &b.verdict.older.superseded
+	dirty, older := &b.verdict.dirty.Superseded, &b.verdict.older.Superseded
 	if b.sources[s.best.place].tombstones.Contains(s.best.row) {
-		dirty, older = &b.verdict.dirty.deleted, &b.verdict.older.deleted
+		dirty, older = &b.verdict.dirty.Deleted, &b.verdict.older.Deleted
 	}
 	*dirty += s.dirty
 	*older += s.older

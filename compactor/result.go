@@ -32,8 +32,9 @@ type Result struct {
 	manifest.Report
 
 	Adopted Adopted `json:"adopted"`
-	Stop    Stop    `json:"stop"`           // why the horizon is not further
-	Left    *Left   `json:"left,omitempty"` // if its time was up
+	Resumed bool    `json:"resumed,omitempty"` // it went on with what a job that has not committed had done
+	Stop    Stop    `json:"stop"`              // why the horizon is not further
+	Left    *Left   `json:"left,omitempty"`    // if its time was up
 
 	Quarantined []manifest.Quarantined `json:"quarantined,omitempty"` // what holds the horizon
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/ledgerfold/ledgerfold/manifest"
-	"github.com/ledgerfold/ledgerfold/segments"
 )
 
 // Run compacts a topic once: it surveys and plans, does the tasks in this
@@ -39,8 +38,6 @@ type run struct {
 	tell  *teller
 	store *shelf
 	quarantine
-
-	adopted Adopted // by the last try
 }
 
 func (r *run) run(ctx context.Context) (Result, error) {
@@ -51,12 +48,18 @@ func (r *run) run(ctx context.Context) (Result, error) {
 		return r.slices(ctx)
 	}
 	var last error
+	var total Result
 	for i, commit := range r.job.Commits {
 		result, err := r.try(ctx, ctx, commit, nil)
 		switch {
 		case err == nil:
-			result.Tries = i + 1
-			return result, nil
+			total.add(result)
+			total.Tries = i + 1
+			if !result.Resumed {
+				return total, nil
+			}
+			last = nil // what came since that plan is left to fold
+			continue
 		case errors.Is(err, errAgain):
 		case errors.Is(err, manifest.ErrConflict):
 			r.tell.tell(Overtaken{Try: i + 1, Err: err})
@@ -64,6 +67,9 @@ func (r *run) run(ctx context.Context) (Result, error) {
 			return Result{}, err
 		}
 		last = err
+	}
+	if total.Resumed {
+		return total, nil // and the next run has the rest
 	}
 	if errors.Is(last, errAgain) {
 		// Every try came upon one more segment that cannot be read.
@@ -98,8 +104,8 @@ func (r *run) try(ctx, work context.Context, commit manifest.CommitID, b *bounds
 }
 
 // fold folds m, if there is anything to fold, and commits that.
-func (r *run) fold(ctx, work context.Context, m *manifest.Manifest, commit manifest.CommitID, b *bounds) (Result, error) {
-	cut, err := Survey(work, r.topic, m, r.job.Now)
+func (r *run) fold(ctx, working context.Context, m *manifest.Manifest, commit manifest.CommitID, b *bounds) (Result, error) {
+	cut, err := Survey(working, r.topic, m, r.job.Now)
 	if err != nil {
 		return Result{}, err
 	}
@@ -115,74 +121,19 @@ func (r *run) fold(ctx, work context.Context, m *manifest.Manifest, commit manif
 	if b != nil && b.isTooMuch() {
 		return Result{}, errTimeUp
 	}
-	r.tell.tell(Planned{Plan: &plan})
-	edit, err := r.do(work, m, &plan, b)
-	if err != nil {
-		r.store.discard(ctx) // no commit was tried
-		return Result{}, err
-	}
-	next, err := r.topic.Commit(ctx, r.job.change(commit, *edit))
-	if err != nil {
-		// Only what is proved to have lost may be deleted. A commit whose
-		// answer is lost may still come, and then a version names these
-		// objects.
-		if errors.Is(err, manifest.ErrConflict) || errors.Is(err, manifest.ErrFenced) || errors.Is(err, manifest.ErrTopicNotFound) {
-			r.store.discard(ctx)
+	r.store.begin(r.job.ID, "")
+	w := &work{topic: r.topic, job: r.job, tell: r.tell, store: r.store, m: m, plan: &plan}
+	if b == nil && plan.of(TaskWrite) > 1 {
+		if err := w.resume(working); err != nil {
+			return Result{}, err
 		}
+	}
+	r.tell.tell(Planned{Plan: w.plan})
+	edit, err := w.do(working, b)
+	if err != nil {
+		w.store.discard(ctx) // no commit was tried
 		return Result{}, err
 	}
-	r.store.keep()
-	result.made(next)
-	result.Report, result.Adopted, result.Wrote = edit.Report, r.adopted, r.store.wrote
-	r.tell.tell(Committed{Version: next.Version, Horizon: next.Horizon, Report: edit.Report})
-	return result, nil
-}
-
-// do does the tasks of a plan, and puts their results together to what is to
-// be committed.
-func (r *run) do(ctx context.Context, m *manifest.Manifest, p *Plan, b *bounds) (*manifest.Compact, error) {
-	sources, err := openSources(ctx, r.topic, m, p, r.job.Policy, r.tell)
-	if err != nil {
-		return nil, err
-	}
-	f, err := fold(ctx, sources, p, m.Settings, r.job.Policy, r.tell)
-	if err != nil {
-		return nil, err
-	}
-	o := &outputs{
-		store:  r.store,
-		hasher: r.topic.Hasher(),
-		writer: segments.WriterSettings{
-			Topic:       string(m.Topic),
-			Writer:      r.job.Writer,
-			BatchBytes:  m.Settings.BatchBytes,
-			Compression: m.Settings.Compression,
-		},
-		policy: r.job.Policy,
-		tell:   r.tell,
-	}
-	all, err := o.make(ctx, f.parts(p.Range(), m.Settings, r.job.Policy.PieceBytes), shape{
-		from:  overlapping(m.Originals, p.Range()),
-		since: p.Now,
-		bytes: m.Settings.SegmentBytes,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if all.rows != f.report.Rows.Kept {
-		return nil, fmt.Errorf("%w: %d rows were kept, but segments with %d made", manifest.ErrInvariant, f.report.Rows.Kept, all.rows)
-	}
-	r.adopted = all.adopted
-	reclaims, err := reclaim(ctx, r.topic, m, f, o, b)
-	if err != nil {
-		return nil, err
-	}
-	dead, err := bury(ctx, r.store, f, r.tell)
-	if err != nil {
-		return nil, err
-	}
-	return &manifest.Compact{
-		From: p.From, To: p.To, Inputs: p.Inputs, Outputs: all.list,
-		Dead: dead, Reclaims: reclaims, Report: f.report,
-	}, nil
+	result.Estimate, result.Resumed = w.plan.Estimate, w.resumed
+	return w.commit(ctx, commit, edit, result)
 }

@@ -13,9 +13,10 @@ import (
 // a job have a name in common, also when it plans anew, and remembers them
 // until it is known whether they are needed.
 type shelf struct {
-	topic *manifest.Topic
-	job   manifest.JobID
-	next  int // number of the next object
+	topic   *manifest.Topic
+	job     manifest.JobID
+	process string // that works on the job, where it is not the job's own
+	next    int    // number of the next object
 
 	mu      sync.Mutex
 	pending []string
@@ -28,19 +29,24 @@ type Wrote struct {
 	Bytes   int64 `json:"bytes"`
 }
 
-// segmentKeys names a new segment and its key index.
-func (s *shelf) segmentKeys() (data, index string) {
+// begin says for which job the next objects are, and which process puts them.
+func (s *shelf) begin(job manifest.JobID, process string) { s.job, s.process = job, process }
+
+// name makes the name of the next object, under which no other is put.
+func (s *shelf) name() string {
 	n := s.next
 	s.next++
-	return manifest.DataKey(s.job, n), manifest.IndexKey(s.job, n)
+	return manifest.ObjectName(s.process, n)
+}
+
+// segmentKeys names a new segment and its key index.
+func (s *shelf) segmentKeys() (data, index string) {
+	name := s.name()
+	return manifest.DataKeyOf(s.job, name), manifest.IndexKeyOf(s.job, name)
 }
 
 // deadKey names a new bitmap of dead rows.
-func (s *shelf) deadKey() string {
-	n := s.next
-	s.next++
-	return manifest.DeadKey(s.job, n)
-}
+func (s *shelf) deadKey() string { return manifest.DeadKeyOf(s.job, s.name()) }
 
 // put stores an object. It is pending from before the request, since a put
 // whose answer is lost may have taken effect.
@@ -56,9 +62,13 @@ func (s *shelf) put(ctx context.Context, key string, body objstore.Body) error {
 	return nil
 }
 
-// keep is called when a version names what was put, so that it is not pending
-// any more.
-func (s *shelf) keep() { s.pending = nil }
+// keep is called when a version names what was put, or others may be about to
+// make one that does, so that it is not pending any more. It returns what was.
+func (s *shelf) keep() []string {
+	keys := s.pending
+	s.pending = nil
+	return keys
+}
 
 // discard deletes what is pending. It must only be called when it is certain
 // that no version names it, nor ever will.

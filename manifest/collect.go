@@ -174,7 +174,7 @@ func (c *Collection) Garbage(ctx context.Context) iter.Seq2[Garbage, error] {
 			yield(Garbage{}, err)
 			return
 		}
-		for _, folder := range []string{"d/", "x/", "b/", "p/"} {
+		for _, folder := range []string{"d/", "x/", "b/", "p/", "j/"} {
 			for entry, err := range c.topic.store.List(ctx, c.topic.key(folder), "") {
 				if err != nil {
 					yield(Garbage{}, fmt.Errorf("collect topic %q: %w", c.topic.Name(), err))
@@ -215,7 +215,7 @@ func (c *Collection) Delete(ctx context.Context, tell func(Garbage)) error {
 			floor = true
 		}
 		if err == nil {
-			err = c.topic.store.Delete(ctx, c.topic.key(g.Key))
+			err = c.topic.unlink(ctx, c.topic.key(g.Key))
 		}
 		if err != nil {
 			return fmt.Errorf("collect topic %q: %w", c.topic.Name(), err)

@@ -13,15 +13,35 @@ import (
 
 // Object keys below a topic's folder. Everything that a job writes lies under
 // its own id, with a number that the job counts up, so no two jobs ever meet.
+// Where several processes do the work of one job, each has a name of its own
+// before its numbers (see ObjectName).
 
 // DataKey is the key of a segment.
-func DataKey(job JobID, n int) string { return fmt.Sprintf("d/%s/%06d.arrow", job, n) }
+func DataKey(job JobID, n int) string { return DataKeyOf(job, ObjectName("", n)) }
 
 // IndexKey is the key of a segment's key index.
-func IndexKey(job JobID, n int) string { return fmt.Sprintf("x/%s/%06d", job, n) }
+func IndexKey(job JobID, n int) string { return IndexKeyOf(job, ObjectName("", n)) }
 
 // DeadKey is the key of a dead-row bitmap.
-func DeadKey(job JobID, n int) string { return fmt.Sprintf("b/%s/%06d", job, n) }
+func DeadKey(job JobID, n int) string { return DeadKeyOf(job, ObjectName("", n)) }
+
+// ObjectName names the nth object of a process that works on a job; "" is the
+// process that the job was made for.
+func ObjectName(process string, n int) string {
+	if process == "" {
+		return fmt.Sprintf("%06d", n)
+	}
+	return fmt.Sprintf("%s-%06d", process, n)
+}
+
+// DataKeyOf, IndexKeyOf and DeadKeyOf are the keys of an object with a name.
+func DataKeyOf(job JobID, name string) string { return fmt.Sprintf("d/%s/%s.arrow", job, name) }
+
+// IndexKeyOf is the same for a key index.
+func IndexKeyOf(job JobID, name string) string { return fmt.Sprintf("x/%s/%s", job, name) }
+
+// DeadKeyOf is the same for a dead-row bitmap.
+func DeadKeyOf(job JobID, name string) string { return fmt.Sprintf("b/%s/%s", job, name) }
 
 // partKey is the key of a manifest part.
 func partKey(commit CommitID, job JobID, n int) string {

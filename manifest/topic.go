@@ -209,7 +209,7 @@ func (t *Topic) remove(ctx context.Context) error {
 	for _, folder := range []string{"d/", "x/", "b/", "p/", "j/", "pin/", "tag/", "group/", "m/"} {
 		for entry, err := range t.store.List(ctx, t.key(folder), "") {
 			if err == nil && entry.Key != t.versionKey(last) {
-				err = t.store.Delete(ctx, entry.Key)
+				err = t.unlink(ctx, entry.Key)
 			}
 			if err != nil {
 				return err
