@@ -154,6 +154,12 @@ func (t *Topic) checkFloor(ctx context.Context, made *Manifest) error {
 
 // withdraw removes what made left at a name that was old, and returns why.
 func (t *Topic) withdraw(ctx context.Context, made *Manifest, why error) error {
+	if made.Deleted {
+		// This may be the end itself, which others have seen, and have gone on
+		// from to free the names. It must stay for as long as the topic has its
+		// name (see remove).
+		return why
+	}
 	// Left there, it wastes an object and misleads nobody: no version below
 	// the floor is read.
 	_ = t.store.Delete(ctx, t.versionKey(made.Version))

@@ -93,3 +93,27 @@ func TestASleeperDoesNotTakeAFollowerForProof(t *testing.T) {
 		t.Errorf("the sleeper is told %v, want ErrTopicNotFound", err)
 	}
 }
+
+// TestTheEndStaysWhenItsWriterIsLate: somebody commits the end of a topic, and
+// before he looks at the floor, others have seen it, have raised the floor, and
+// have stopped. He must not take the end for a leaving: without it the topic
+// would be there again, and could neither be written nor deleted.
+func TestTheEndStaysWhenItsWriterIsLate(t *testing.T) {
+	base := new(mem.Store)
+	topic := newTopic(t, base)
+	ctx := t.Context()
+	late := through(topic, &beforeFloor{base, func() {
+		if err := topic.raise(ctx, floorOfDeleted); err != nil {
+			t.Fatal(err)
+		}
+	}})
+	if _, err := late.Commit(ctx, change("1", Delete{})); err != nil && !errors.Is(err, ErrTopicNotFound) {
+		t.Fatal(err)
+	}
+	if _, err := topic.Latest(ctx); !errors.Is(err, ErrTopicNotFound) {
+		t.Errorf("Latest = %v, want ErrTopicNotFound", err)
+	}
+	if _, err := create(base, t, "orders", "T2"); err != nil {
+		t.Errorf("the name cannot be used again: %v", err)
+	}
+}
