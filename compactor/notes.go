@@ -71,14 +71,19 @@ func (n *Noted) holds(m *manifest.Manifest) bool {
 	return err == nil && basis == n.Basis
 }
 
-// takeNotes begins the notes of a job.
+// takeNotes begins the notes of a job. A job that was overtaken and plans again
+// has none: its old plan may still be worked on.
 func takeNotes(ctx context.Context, t *manifest.Topic, job manifest.JobID, m *manifest.Manifest, p *Plan) (*notes, error) {
 	basis, err := basisOf(m, p)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.KeepPlan(ctx, job, Noted{job, basis, p}); err != nil {
+	mine, err := t.KeepPlan(ctx, job, Noted{job, basis, p})
+	if err != nil {
 		return nil, fmt.Errorf("keep the plan: %w", err)
+	}
+	if !mine {
+		return nil, nil
 	}
 	return &notes{t, job, p}, nil
 }

@@ -40,7 +40,7 @@ type Result struct {
 
 	Estimate Estimate `json:"estimate"`
 	Wrote    Wrote    `json:"wrote"` // beside the commit
-	Tries    int      `json:"tries"`
+	Tries    int      `json:"tries"` // the last of which came to this
 }
 
 // found makes r the result of a run that found nothing to do in m.

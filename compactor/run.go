@@ -53,8 +53,10 @@ func (r *run) run(ctx context.Context) (Result, error) {
 		result, err := r.try(ctx, ctx, commit, nil)
 		switch {
 		case err == nil:
+			if total.State == "" || result.State == StateCompacted {
+				total.Tries = i + 1
+			}
 			total.add(result)
-			total.Tries = i + 1
 			if !result.Resumed {
 				return total, nil
 			}

@@ -18,7 +18,11 @@ var ErrNoTask = errors.New("no such task")
 // Keep keeps a plan of m, so that Do and Finish can be called for it by its
 // job's id, anywhere. It must not be empty.
 func Keep(ctx context.Context, t *manifest.Topic, m *manifest.Manifest, job manifest.JobID, p *Plan) error {
-	if _, err := takeNotes(ctx, t, job, m, p); err != nil {
+	notes, err := takeNotes(ctx, t, job, m, p)
+	if err == nil && notes == nil {
+		err = fmt.Errorf("%w: job %s has a plan", manifest.ErrInvariant, job)
+	}
+	if err != nil {
 		return fmt.Errorf("plan %q: %w", t.Name(), err)
 	}
 	return nil

@@ -17,10 +17,10 @@ import (
 // made.
 func wideWorld(t *testing.T) *world {
 	w := testWorld(t, "segment_bytes=2KiB", "batch_bytes=1KiB", "max_dead_share=0.2")
-	list := history(3, 12)
-	w.add(list[:3]...)
+	list := history(3, 8)
+	w.add(list[:2]...)
 	w.run()
-	w.add(list[3:]...)
+	w.add(list[2:]...)
 	return w
 }
 

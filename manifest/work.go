@@ -57,20 +57,22 @@ func unsealWork(body []byte, v any) error {
 	return json.Unmarshal(w.Work, v)
 }
 
-// KeepPlan keeps the plan of a job, which is new.
-func (t *Topic) KeepPlan(ctx context.Context, job JobID, plan any) error {
+// KeepPlan keeps the plan of a job. It reports false where the job has kept
+// another one before: what tasks came to would be about either.
+func (t *Topic) KeepPlan(ctx context.Context, job JobID, plan any) (bool, error) {
 	name, err := sealWork(t.Name())
 	if err != nil {
-		return err
+		return false, err
 	}
-	if _, err := t.KeepWork(ctx, job, planName, plan); err != nil {
-		return err
+	if mine, err := t.KeepWork(ctx, job, planName, plan); err != nil || !mine {
+		return false, err
 	}
 	same := func(got []byte) bool { return bytes.Equal(got, name) }
-	if _, err := claim(ctx, t.store, planKey(job), name, same, t.pause); err != nil {
-		return fmt.Errorf("topic %q: %w", t.Name(), err)
+	mine, err := claim(ctx, t.store, planKey(job), name, same, t.pause)
+	if err != nil {
+		return false, fmt.Errorf("topic %q: %w", t.Name(), err)
 	}
-	return nil
+	return mine, nil
 }
 
 // TopicOfPlan finds the name of the topic that a kept plan is for, by the id of

@@ -139,6 +139,7 @@ func drawPolicy(d dice) compactor.Policy {
 	p := compactor.DefaultPolicy()
 	p.RangeBytes = pick[int64](d, 100, 500, 3000, 1<<20)
 	p.PieceBytes = pick[int64](d, 1, 500, 1<<20)
+	p.ShareBytes = pick[int64](d, 0, 1, 3000)
 	p.Parallel = 1 + d.IntN(3)
 	return p
 }

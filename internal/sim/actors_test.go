@@ -273,6 +273,7 @@ func (e *ear) Overtaken(ingest.Overtaken) {
 func (a *actor) job(m *manifest.Manifest) compactor.Job {
 	j := compactor.Job{ID: a.jobID(m), Now: a.clock(), Writer: "sim", Policy: compactor.DefaultPolicy()}
 	j.Policy.Parallel = 1 + a.dice.IntN(3)
+	j.Policy.ShareBytes = int64(pick(a.dice, 0, 1, 2000))
 	for range 1 + a.dice.IntN(3) {
 		j.Commits = append(j.Commits, a.commit())
 	}

@@ -214,7 +214,7 @@ func (w *world) swept(topic *manifest.Topic, t *topic) error {
 	for e := range w.store.List(ctx, prefix, "") {
 		name := strings.TrimPrefix(e.Key, prefix)
 		switch folder, _, _ := strings.Cut(name, "/"); folder {
-		case "d", "x", "b", "p":
+		case "d", "x", "b", "p", "j":
 			if !named[name] {
 				return fmt.Errorf("%s is left, and no version names it", name)
 			}
