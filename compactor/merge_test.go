@@ -94,9 +94,9 @@ func TestResolveAgreesWithAMap(t *testing.T) {
 				of = &lost[1]
 			}
 			if sources[winner.source].tombstones.Contains(winner.row) {
-				of.deleted++
+				of.Deleted++
 			} else {
-				of.superseded++
+				of.Superseded++
 			}
 		}
 	}

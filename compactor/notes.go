@@ -185,8 +185,8 @@ func (n *notes) verdict(ctx context.Context, i int, sources []*source) (*verdict
 		if err := losers.UnmarshalBinary(body); err != nil {
 			return nil, fmt.Errorf("what resolve task %d has come to: %w", i, err)
 		}
-		for row := range losers.Values() {
-			v.losers[place].add(row)
+		for rows := losers.Iterator(); rows.HasNext(); {
+			v.losers[place].add(rows.Next())
 		}
 	}
 	return v, nil
