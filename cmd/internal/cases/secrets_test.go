@@ -54,6 +54,8 @@ var arguments = map[string][]string{
 	"compact set":            {"orders", "retention=1h"},
 	"compact tag":            {"orders", "name"},
 	"reader has-message":     {"orders", "--after", "0:0"},
+	"reader consume":         {"orders", "--group", "g"},
+	"reader dlq":             {"replay", "orders"},
 	"reader fetch":           {"orders", "0:0", "0:1"},
 	"reader changes":         {"orders", "--from-version", "0", "--to-version", "1"},
 	"reader last-message-id": {"orders", "--compacted"},
