@@ -217,6 +217,16 @@ func (r *Result) add(next Result) {
 	r.Older.Expired += next.Older.Expired
 }
 
+// Sub is what e has more than before.
+func (e Estimate) Sub(before Estimate) Estimate {
+	return Estimate{
+		Gets:       e.Gets - before.Gets,
+		Puts:       e.Puts - before.Puts,
+		ReadBytes:  e.ReadBytes - before.ReadBytes,
+		WriteBytes: e.WriteBytes - before.WriteBytes,
+	}
+}
+
 func (e *Estimate) add(next Estimate) {
 	e.Gets += next.Gets
 	e.Puts += next.Puts

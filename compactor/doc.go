@@ -40,9 +40,9 @@
 // in this package: the time, the ids and the observer are arguments, and the
 // same inputs make the same bytes.
 //
-// # Not here yet
+// A long run keeps notes of what it has done, so that it can be gone on with
+// after it was killed; Keep, Do and Finish let others do the tasks one by one.
 //
-// Tasks on several machines are later work. There is no task that makes a
-// missing key index: the segment writer makes the index with the segment, so
-// none is ever missing.
+// There is no task that makes a missing key index: the segment writer makes the
+// index with the segment, so none is ever missing.
 package compactor

@@ -19,6 +19,8 @@ func Program() *program.Program {
 			ingestCommand(),
 			plan(),
 			run(),
+			task(),
+			commit(),
 			status(),
 			trim(),
 			set(),

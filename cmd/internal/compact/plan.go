@@ -9,6 +9,7 @@ import (
 	"github.com/ledgerfold/ledgerfold/cmd/internal/output"
 	"github.com/ledgerfold/ledgerfold/cmd/internal/program"
 	"github.com/ledgerfold/ledgerfold/compactor"
+	"github.com/ledgerfold/ledgerfold/manifest"
 )
 
 func plan() program.Command {
@@ -20,9 +21,18 @@ func plan() program.Command {
 		Flags: []cli.Flag{
 			boolFlag("price", "tell what it would cost, by the prices of S3 Standard"),
 			stringFlag("price-file", "tell what it would cost, by the prices of this JSON file"),
+			boolFlag("save", "keep the plan in the store, and print the id that compact task and compact commit take"),
+			&cli.Int64Flag{Name: "tasks", Usage: "make so many tasks of each kind (default: as many as the memory asks for)"},
 			memoryFlag(),
 		},
-		Detail: `A price file looks like this; what it leaves out is free, and seconds are told only
+		Detail: `Without --save nothing is written. With it, each of the tasks can be done anywhere:
+
+  PLAN=$(compact plan orders --save --tasks 4 -o json | jq -r .plan)
+  for i in 0 1 2 3; do compact task $PLAN $i & done; wait      the resolve tasks
+  for i in 4 5 6 7; do compact task $PLAN $i & done; wait      the write tasks
+  compact commit $PLAN
+
+A price file looks like this; what it leaves out is free, and seconds are told only
 with rates:
 
   {"name": "my store",
@@ -51,15 +61,26 @@ with rates:
 			if err != nil {
 				return err
 			}
-			p := compactor.PlanRun(m, cut, now, policyFor(most, m))
+			policy := policyFor(most, m)
+			policy.Tasks = int(s.Flags.Int64("tasks"))
+			if err := policy.Validate(); err != nil {
+				return program.Usagef("--tasks: %w", err)
+			}
+			p := compactor.PlanRun(m, cut, now, policy)
+			var id manifest.JobID
+			if s.Flags.Bool("save") && !p.IsEmpty() {
+				if id, err = save(ctx, s, t, m, &p); err != nil {
+					return err
+				}
+			}
 			var price *priceOf
 			if prices != nil {
 				price = prices.of(m, &p)
 			}
 			if s.JSON() {
-				return s.Out.JSON(planAnswer{m.Name, &p, price})
+				return s.Out.JSON(planAnswer{id, m.Name, &p, price})
 			}
-			return listPlan(s.Out, m.Name, &p, price)
+			return listPlan(s.Out, id, m.Name, &p, price)
 		},
 	}
 }
@@ -67,12 +88,13 @@ with rates:
 // planAnswer is the plan as it is printed. The topic is its name, as in all
 // answers, where the plan itself has the id.
 type planAnswer struct {
-	Topic string `json:"topic"`
+	ID    manifest.JobID `json:"plan,omitempty"` // if it was saved
+	Topic string         `json:"topic"`
 	*compactor.Plan
 	Price *priceOf `json:"price,omitempty"`
 }
 
-func listPlan(out *output.Writer, topic string, p *compactor.Plan, price *priceOf) error {
+func listPlan(out *output.Writer, id manifest.JobID, topic string, p *compactor.Plan, price *priceOf) error {
 	l := output.NewList(out)
 	l.Add("topic", topic)
 	l.Add("from version", fmt.Sprint(p.Version))
@@ -84,6 +106,9 @@ func listPlan(out *output.Writer, topic string, p *compactor.Plan, price *priceO
 		l.Add("tombstones to expire", fmt.Sprintf("in %d segments", len(p.Expire)))
 		l.Add("stretches to reclaim", len(p.Reclaim))
 		l.Add("tasks", len(p.Tasks))
+		if id != "" {
+			l.Add("plan", id)
+		}
 	}
 	if price != nil {
 		price.list(l)

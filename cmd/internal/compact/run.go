@@ -13,7 +13,6 @@ import (
 	"github.com/ledgerfold/ledgerfold/compactor"
 	"github.com/ledgerfold/ledgerfold/manifest"
 	"github.com/ledgerfold/ledgerfold/objstore"
-	"github.com/ledgerfold/ledgerfold/objstore/count"
 )
 
 // mostTries is how often a run plans anew after it was overtaken, before it
@@ -142,7 +141,7 @@ type runAnswer struct {
 }
 
 func runWithin(ctx context.Context, s *program.Session, store objstore.Store, name string, o runOptions) (runAnswer, error) {
-	counted := count.New(store)
+	counted, used := counting(store)
 	t, err := s.TopicIn(ctx, counted, name)
 	if err != nil {
 		return runAnswer{}, err
@@ -159,15 +158,9 @@ func runWithin(ctx context.Context, s *program.Session, store objstore.Store, na
 	if o.until != nil {
 		job.Deadline, job.Commits = o.until, s.CommitIDs(mostSlices)
 	}
-	before := counted.Snapshot()
+	opening := used()
 	result, err := compactor.Run(ctx, t, watch, job)
-	used := counted.Snapshot().Sub(before)
-	return runAnswer{result, compactor.Estimate{
-		Gets:       used.Gets + used.Reads + used.Lists,
-		Puts:       used.Puts,
-		ReadBytes:  used.BytesRead,
-		WriteBytes: used.BytesPut,
-	}}, err
+	return runAnswer{result, used().Sub(opening)}, err
 }
 
 // compactorJob is what a run or a trim of m's topic must not make up itself.

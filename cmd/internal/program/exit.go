@@ -51,6 +51,10 @@ var fates = []struct {
 	// What a line brings is wrong, whatever is wrong with it.
 	{ingest.ErrBadInput, Corrupt},
 
+	{compactor.ErrNoPlan, NotFound},
+	{compactor.ErrNoTask, Usage},
+	{compactor.ErrNotDone, Again},
+
 	{compactor.ErrQuarantined, Corrupt},
 	{segments.ErrCorrupt, Corrupt},
 	{manifest.ErrMissing, Corrupt}, // what a manifest names is part of the topic

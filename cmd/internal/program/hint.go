@@ -19,6 +19,8 @@ var hints = []struct {
 }{
 	{readerlib.ErrSnapshotExpired, "nothing is lost, and what was printed is right. The version was collected while it was read; read again"},
 	{ingest.ErrBadInput, "what was added before stays, the segment that the line would be in was not added. Mend the input and run it again"},
+	{compactor.ErrNoPlan, "nothing was changed. Where it was committed, `compact status TOPIC` shows it; else make another with `compact plan TOPIC --save`"},
+	{compactor.ErrNotDone, "nothing is lost. Do them with `compact task PLAN INDEX`, and run the same command again"},
 	{compactor.ErrQuarantined, "nothing is lost of what is stored; what comes before is compacted. Restore the object from a copy of the bucket, and the next run goes on by itself"},
 	{segments.ErrCorrupt, "nothing was changed. What is stored was damaged after it was written; restore the object from a copy of the bucket"},
 	{manifest.ErrMissing, "nothing was changed. An object of the topic was removed by something else; restore it from a copy of the bucket"},
