@@ -2,6 +2,7 @@ package reader
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -311,11 +312,18 @@ func printConsumed(s *program.Session, c *consumption, topic string, group *keys
 		answer.Through = stats.Frontier.Through.V.String()
 	}
 	out := s.Out
-	if c.command == "" {
+	if c.command == "" { // standard output is for the messages
 		out = output.NewWriter(s.Err)
 		defer out.Flush()
 	}
-	if s.JSON() || c.command == "" {
+	if s.JSON() && c.command == "" {
+		line, err := json.Marshal(answer)
+		if err == nil {
+			_, err = fmt.Fprintln(out, output.Escape(string(line)))
+		}
+		return err
+	}
+	if s.JSON() {
 		return out.JSON(answer)
 	}
 	l := output.NewList(out)
