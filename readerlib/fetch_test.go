@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/ledgerfold/ledgerfold/objstore"
@@ -291,19 +293,19 @@ func TestAFetchThatIsCutInABatchLeavesItWhole(t *testing.T) {
 		batch[i+1].Value = noise(6<<20, byte(i)) // so each has a ranged read of its own
 	}
 	w.ingest(t, batch...)
-	reads := 0
+	var reads atomic.Int64
 	w.through(t, fault.New(below, func(op fault.Op) fault.Fault {
-		if strings.Contains(op.Key, "/d/") {
-			if reads++; reads == 2 {
-				cancel()
-				return fault.Before
-			}
+		if strings.Contains(op.Key, "/d/") && reads.Add(1) == 2 {
+			cancel()
+			return fault.Before
 		}
 		return fault.None
 	}))
 	got, err := open(t, w, readerlib.Options{}).Fetch(ctx, pos("1:0"), pos("1:1"))
-	if want := "1:0=1, not attempted from 1:1"; !errors.Is(err, context.Canceled) || line(got) != want {
-		t.Errorf("cut in a batch: %v\n got %s\nwant %s", err, line(got), want)
+	// The first read is under way while the second is cut, so it may be, too.
+	want := []string{"1:0=1, not attempted from 1:1", "not attempted from 1:0"}
+	if !errors.Is(err, context.Canceled) || !slices.Contains(want, line(got)) {
+		t.Errorf("cut in a batch: %v\n got %s\nwant one of %q", err, line(got), want)
 	}
 }
 
