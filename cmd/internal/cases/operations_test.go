@@ -202,6 +202,7 @@ func TestTheRightsOfTheOperationsPageAreEnough(t *testing.T) {
 			}
 			n++
 			topic := fmt.Sprint("topic", n)
+			var plan []string
 			grant(all...)
 			if name == "compact create" {
 				s.mu.Lock()
@@ -215,8 +216,22 @@ func TestTheRightsOfTheOperationsPageAreEnough(t *testing.T) {
 				must("compact", "set", topic, "retention=0s")
 				must("compact", "trim", topic, "--now", "2026-04-01T00:00:00Z")
 				switch name {
-				case "compact run":
+				case "compact run", "compact plan --save":
 					must("compact", "ingest", topic)
+				case "compact task", "compact commit":
+					must("compact", "ingest", topic)
+					var p struct{ Plan string }
+					r := try(t, env, "", "compact", "plan", topic, "--save", "-o", "json")
+					if err := json.Unmarshal([]byte(r.out), &p); err != nil || p.Plan == "" {
+						t.Fatalf("plan: %s%s %v", r.out, r.err, err)
+					}
+					plan = []string{p.Plan}
+					if name == "compact task" {
+						plan = append(plan, "0")
+						break
+					}
+					must("compact", "task", p.Plan, "0")
+					must("compact", "task", p.Plan, "1")
 				case "reader dlq":
 					must("reader", "consume", topic, "--group", "g", "--exec", "exit 65")
 				}
@@ -229,6 +244,8 @@ func TestTheRightsOfTheOperationsPageAreEnough(t *testing.T) {
 				}
 			}
 			switch {
+			case plan != nil:
+				words = append(words, plan...)
 			case words[1] == "topics" || len(words) > 2 && arguments[name] != nil:
 			case words[1] == "get":
 				words = append(words, topic, "k")
