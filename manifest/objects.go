@@ -132,3 +132,22 @@ func (t *Topic) DeadRows(ctx context.Context, s *Segment) (*roaring.Bitmap, erro
 	}
 	return dead, nil
 }
+
+// Reindex makes the key index of a segment anew, from the segment alone.
+func (t *Topic) Reindex(ctx context.Context, s *Segment) (*segments.Buffer, error) {
+	return segments.Reindex(ctx, t.key(s.Object), object{t, s.Object}, s.Info, t.hasher)
+}
+
+// ReplaceIndex puts index in the place of the key index of s, unless that is
+// whole. It must be what Reindex made of s.
+func (t *Topic) ReplaceIndex(ctx context.Context, s *Segment, index *segments.Buffer) (whole bool, err error) {
+	key := t.key(s.Index)
+	whole, err = objstore.Same(ctx, t.store, key, index)
+	if whole || err != nil && !errors.Is(err, objstore.ErrNotFound) {
+		return whole, err
+	}
+	if err := t.store.Delete(ctx, key); err != nil {
+		return false, fmt.Errorf("topic %q: %w", t.Name(), err)
+	}
+	return false, t.Put(ctx, s.Index, index)
+}
