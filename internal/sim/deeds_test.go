@@ -96,6 +96,7 @@ func (h *hand) create(name string) error {
 	}
 	n.Settings.SegmentBytes, n.Settings.BatchBytes = 1<<10, 1<<10
 	n.Settings.Retention, n.Settings.TombstoneRetention = 0, manifest.Forever
+	n.Settings.MaxDeadShare = 1 // so that there are dead rows
 	_, err := manifest.Create(h.ctx, h.store, n, sweepPause)
 	return err
 }
@@ -129,7 +130,11 @@ func sweepLines(from, to int) string {
 		if n%7 == 6 {
 			value = "null"
 		}
-		fmt.Fprintf(&b, `{"key":"k%d","value":%s,"producer":"p","sequence":"%d"}`+"\n", n%11, value, n)
+		key := n % 11
+		if n%2 == 1 {
+			key = n // that nobody else has
+		}
+		fmt.Fprintf(&b, `{"key":"k%d","value":%s,"producer":"p","sequence":"%d"}`+"\n", key, value, n)
 	}
 	return b.String()
 }

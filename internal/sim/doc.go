@@ -16,6 +16,7 @@
 //	controls_test.go   rules left out on purpose, to see that it is found
 //	deeds_test.go      what commands do, one at a time, on a topic that is always the same
 //	sweep_test.go      each of them with each of its requests failing, in each way
+//	mutations_test.go  objects that are not what was put
 //	chain_test.go      the history of commits, held to a model of one register
 //
 // 200 seeds run with the other tests; more with

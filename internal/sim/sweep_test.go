@@ -67,7 +67,7 @@ func TestNoFaultMakesAWrongAnswer(t *testing.T) {
 	singles, pairs := 8, 3 // of each deed, bare and with retries
 	switch {
 	case *sweepAll:
-		pairs = 200
+		pairs = 50
 	case raceDetector:
 		singles, pairs = 1, 0
 	}
