@@ -89,11 +89,18 @@ func (t *Topic) Commit(ctx context.Context, c Change) (*Manifest, error) {
 			}
 			return next, nil
 		}
-		if err := t.pause(ctx, n); err != nil {
-			return nil, fmt.Errorf("commit topic %q: lost %d races: %w: %w", t.Name(), n, ErrConflict, err)
-		}
+		pauseErr := t.pause(ctx, n)
 		if base, err = t.latest(ctx); err != nil {
 			return nil, err
+		}
+		// That somebody else's version lies there is no proof of a defeat: this
+		// one may have been there before, and its name have been freed.
+		switch in := base.contains(c.Commit); {
+		case in:
+		case base.ExpiredBefore > next.Version && base.Version-next.Version > recentCommits:
+			return nil, fmt.Errorf("commit topic %q: %w: version %d is no longer kept", t.Name(), ErrUnknown, next.Version)
+		case pauseErr != nil:
+			return nil, fmt.Errorf("commit topic %q: lost %d races: %w: %w", t.Name(), n, ErrConflict, pauseErr)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -69,6 +70,50 @@ func TestAWinnerThatSleptIsToldThatItWon(t *testing.T) {
 		latest, err := topic.Latest(t.Context())
 		if err != nil || latest.Last != at(0, 4) || len(latest.Recent) > recentCommits {
 			t.Errorf("after %d versions the topic ends at %v, %v, and remembers %d commits", c.versions, latest.Last, err, len(latest.Recent))
+		}
+	}
+}
+
+// TestAWinnerWhoseNameWasTakenAgainIsToldThatItWon: the same, but when it tries
+// again, what another sleeper has created lies at the name that was freed, and
+// its own patience is at an end. Whoever took that for a defeat would delete
+// what the topic's versions name. The simulation found it (seed 53112).
+func TestAWinnerWhoseNameWasTakenAgainIsToldThatItWon(t *testing.T) {
+	for _, c := range []struct {
+		versions int
+		want     error
+	}{{4, nil}, {recentCommits + 1, ErrUnknown}} {
+		base := new(mem.Store)
+		topic := newTopic(t, base)
+		m, _ := topic.Latest(t.Context())
+		sleeper := through(topic, fault.New(base, func(op fault.Op) fault.Fault {
+			if op.Key == topic.versionKey(1) && op.N <= 4 {
+				return fault.After
+			}
+			return fault.None
+		}))
+		sleeper.pause = func(ctx context.Context, n int) error {
+			if n > 1 {
+				return errors.New("no more patience")
+			}
+			pass(t, topic, c.versions)
+			latest, err := topic.Latest(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			leaving, err := base.Get(ctx, topic.versionKey(latest.Version), maxManifestBytes)
+			if err == nil {
+				err = base.Put(ctx, topic.versionKey(1), bytes.NewReader(leaving))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			sleeper.pause = func(context.Context, int) error { return errors.New("no more patience") }
+			return nil
+		}
+		_, err := sleeper.Commit(t.Context(), change("1", appendTo(m, "J1", at(0, 4))))
+		if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) || errors.Is(err, ErrConflict) {
+			t.Errorf("after %d versions: %v, want %v", c.versions, err, c.want)
 		}
 	}
 }
