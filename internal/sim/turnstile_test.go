@@ -58,9 +58,10 @@ type world struct {
 	ops     map[string]*operation
 	truth   truth
 
-	counts map[string]int
-	trace  *strings.Builder // nil: nobody wants it
-	broken string           // the first thing that must not be; empty: nothing was
+	counting sync.Mutex
+	counts   map[string]int
+	trace    *strings.Builder // nil: nobody wants it
+	broken   string           // the first thing that must not be; empty: nothing was
 }
 
 // call is a request, or a pause, that waits for its turn.
@@ -240,7 +241,13 @@ func (w *world) fail(format string, args ...any) {
 	}
 }
 
-func (w *world) count(what string) { w.counts[what]++ }
+// count may be called by actors between two of their requests, and so at the
+// same time.
+func (w *world) count(what string) {
+	w.counting.Lock()
+	defer w.counting.Unlock()
+	w.counts[what]++
+}
 
 func (w *world) log(format string, args ...any) {
 	if w.trace != nil {
