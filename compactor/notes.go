@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -28,13 +27,19 @@ type notes struct {
 	topic *manifest.Topic
 	job   manifest.JobID
 	plan  *Plan
+	id    string // of the plan; see Noted
 }
 
 // Noted is a plan that is kept.
 type Noted struct {
-	Job   manifest.JobID `json:"job"`
-	Basis string         `json:"basis"` // digest of what the plan was made from
-	Plan  *Plan          `json:"plan"`
+	Job manifest.JobID `json:"job"`
+
+	// ID is a digest of the plan. What tasks come to is noted under it: a job
+	// that was overtaken may plan again when its first plan is done with, while
+	// somebody still works on that.
+	ID    string `json:"id"`
+	Basis string `json:"basis"` // digest of what the plan was made from
+	Plan  *Plan  `json:"plan"`
 }
 
 // basisOf is a digest of all that the results of p depend on: what it folds,
@@ -71,21 +76,27 @@ func (n *Noted) holds(m *manifest.Manifest) bool {
 	return err == nil && basis == n.Basis
 }
 
-// takeNotes begins the notes of a job. A job that was overtaken and plans again
-// has none: its old plan may still be worked on.
+// takeNotes begins the notes of a job. A job that plans again while its old plan
+// is there has none.
 func takeNotes(ctx context.Context, t *manifest.Topic, job manifest.JobID, m *manifest.Manifest, p *Plan) (*notes, error) {
 	basis, err := basisOf(m, p)
 	if err != nil {
 		return nil, err
 	}
-	mine, err := t.KeepPlan(ctx, job, Noted{job, basis, p})
+	body, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(body)
+	id := hex.EncodeToString(sum[:8])
+	mine, err := t.KeepPlan(ctx, job, Noted{job, id, basis, p})
 	if err != nil {
 		return nil, fmt.Errorf("keep the plan: %w", err)
 	}
 	if !mine {
 		return nil, nil
 	}
-	return &notes{t, job, p}, nil
+	return &notes{t, job, p, id}, nil
 }
 
 // resume goes on with the newest plan of another job that still holds, if there
@@ -113,7 +124,7 @@ func (w *work) resume(ctx context.Context) error {
 func (w *work) goOn(n *Noted) {
 	w.store.begin(n.Job, string(w.job.ID))
 	w.job.ID, w.plan, w.resumed = n.Job, n.Plan, true
-	w.notes = &notes{w.topic, n.Job, n.Plan}
+	w.notes = &notes{w.topic, n.Job, n.Plan, n.ID}
 }
 
 // notedMade is what a write task has come to.
@@ -122,6 +133,9 @@ type notedMade struct {
 	Rows     int64              `json:"rows"`
 	Adopted  Adopted            `json:"adopted"`
 }
+
+// name is that of what the task with an index has come to.
+func (n *notes) name(index int) string { return fmt.Sprintf("%s-%d", n.id, index) }
 
 // index is the number of the ith task of a kind among all of the plan.
 func (n *notes) index(kind TaskKind, i int) int {
@@ -134,7 +148,7 @@ func (n *notes) index(kind TaskKind, i int) int {
 // made is what the ith write task has come to, or nil.
 func (n *notes) made(ctx context.Context, i int) (*made, error) {
 	var noted notedMade
-	found, err := n.topic.Work(ctx, n.job, strconv.Itoa(n.index(TaskWrite, i)), &noted)
+	found, err := n.topic.Work(ctx, n.job, n.name(n.index(TaskWrite, i)), &noted)
 	if !found || err != nil {
 		return nil, err
 	}
@@ -146,7 +160,7 @@ func (n *notes) made(ctx context.Context, i int) (*made, error) {
 // put, so it is not pending any more.
 func (n *notes) keepMade(ctx context.Context, i int, one *made, store *shelf) (*made, error) {
 	put := store.keep()
-	mine, err := n.topic.KeepWork(ctx, n.job, strconv.Itoa(n.index(TaskWrite, i)), notedMade{one.list, one.rows, one.adopted})
+	mine, err := n.topic.KeepWork(ctx, n.job, n.name(n.index(TaskWrite, i)), notedMade{one.list, one.rows, one.adopted})
 	if err != nil {
 		return nil, fmt.Errorf("note write task %d: %w", i, err)
 	}
@@ -171,7 +185,7 @@ type notedVerdict struct {
 // verdict is what the ith resolve task has come to, or nil.
 func (n *notes) verdict(ctx context.Context, i int, sources []*source) (*verdict, error) {
 	var noted notedVerdict
-	found, err := n.topic.Work(ctx, n.job, strconv.Itoa(i), &noted)
+	found, err := n.topic.Work(ctx, n.job, n.name(i), &noted)
 	if !found || err != nil {
 		return nil, err
 	}
@@ -201,7 +215,7 @@ func (n *notes) keepVerdict(ctx context.Context, i int, v *verdict) error {
 		}
 		noted.Losers = append(noted.Losers, rows)
 	}
-	if _, err := n.topic.KeepWork(ctx, n.job, strconv.Itoa(i), noted); err != nil {
+	if _, err := n.topic.KeepWork(ctx, n.job, n.name(i), noted); err != nil {
 		return fmt.Errorf("note resolve task %d: %w", i, err)
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/ledgerfold/ledgerfold/manifest"
 )
@@ -63,7 +62,7 @@ func Do(ctx context.Context, t *manifest.Topic, plan manifest.JobID, index int, 
 
 // doOne does the task with an index, and reports whether it was done before.
 func (w *work) doOne(ctx context.Context, index int) (bool, error) {
-	found, err := w.topic.Work(ctx, w.notes.job, strconv.Itoa(index), new(struct{}))
+	found, err := w.topic.Work(ctx, w.notes.job, w.notes.name(index), new(struct{}))
 	if found || err != nil {
 		return found, err
 	}

@@ -16,7 +16,7 @@ import (
 // keeps its plan and what its tasks came to:
 //
 //	<topic>/j/<job>/plan      what is to be done
-//	<topic>/j/<job>/<task>    what a task came to
+//	<topic>/j/<job>/<name>    what a task came to
 //	plans/<job>               the topic's name, so that the job's id is enough
 //
 // They are created once like all else, so whoever is second with a task finds
