@@ -47,7 +47,7 @@ func newReport(columns ...any) report {
 }
 
 func benchmarks() []benchmark {
-	return []benchmark{path, mapRatio, incremental, memory, requests, smallJob, readRatio, get}
+	return []benchmark{path, copyRatio, mapRatio, incremental, memory, requests, smallJob, readRatio, get}
 }
 
 func main() {
